@@ -44,7 +44,7 @@ enum mode {
 
 struct consumer {
     uv_loop_t *loop;
-    struct settings settings;
+    struct consumer_settings settings;
     struct address redis;
     struct durability durability;
     struct names names;

@@ -53,7 +53,7 @@ static void raise_file_limit(void)
 
 /* A slot for which there is no descriptor would take a job, and its model would
  * get the blame. */
-static void fit_slots(struct settings *settings)
+static void fit_slots(struct consumer_settings *settings)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -142,7 +142,7 @@ static void on_redis_refused(void *owner, const struct err *why)
 static void on_drain(void *owner, bool draining)
 {
     const struct consumer *consumer = owner;
-    service_wish(consumer->service, draining);
+    service_set_draining(consumer->service, draining);
 }
 
 static void on_fleet_known(void *owner, size_t partitions)
@@ -228,7 +228,7 @@ static void open_parts(struct consumer *consumer)
 
 static bool prepare(struct consumer *consumer, struct err *err)
 {
-    const struct settings *settings = &consumer->settings;
+    const struct consumer_settings *settings = &consumer->settings;
     make_name(consumer);
     consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();
@@ -290,14 +290,15 @@ int main(int argc, char **argv)
                                  .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
-    enum setting_wish wish;
+    enum setting_request request;
     struct err err;
     (void)argc;
-    if (!setting_load(&settings_table, &consumer.settings, argv, &wish, &err)) {
+    if (!setting_load(&settings_table, &consumer.settings, argv, &request,
+                      &err)) {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
         consumer.exit_code = EX_USAGE;
-    } else if (wish != SETTING_RUN) {
-        setting_print(&settings_table, wish, QUERN_VERSION, stdout);
+    } else if (request != SETTING_RUN) {
+        setting_print(&settings_table, request, QUERN_VERSION, stdout);
     } else {
         raise_file_limit();
         fit_slots(&consumer.settings);

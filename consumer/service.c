@@ -233,7 +233,7 @@ static void end_wished_drain(struct service *service)
     partitions_report(consumer->partitions);
 }
 
-void service_wish(struct service *service, bool draining)
+void service_set_draining(struct service *service, bool draining)
 {
     const struct consumer *consumer = service->consumer;
     bool drains = consumer->mode == MODE_DRAINING;

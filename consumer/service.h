@@ -26,7 +26,7 @@ void service_ready(struct service *service);
  * status of its own, so that nothing starts it again; until it has left it may
  * be taken back. */
 enum { SERVICE_EXIT_DRAINED = 3 };
-void service_wish(struct service *service, bool draining);
+void service_set_draining(struct service *service, bool draining);
 /* From the loop, soon: on_exit. */
 void service_leave(struct service *service);
 void service_free(struct service *service);

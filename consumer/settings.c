@@ -5,13 +5,13 @@
 
 #include "consumer/consumer.h"
 #include "consumer/conversation/links.h"
-#include "consumer/conversation/picture.h"
+#include "consumer/conversation/request_image.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/address.h"
 #include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 
-#define AT(member) offsetof(struct settings, member)
+#define AT(member) offsetof(struct consumer_settings, member)
 #define MIB (UINT64_C(1) << 20)
 #define TIB (UINT64_C(1) << 40)
 #define DAY_MS (UINT64_C(24) * 3600 * 1000)

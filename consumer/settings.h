@@ -83,7 +83,7 @@ struct session_settings {
     uint64_t history_bytes; /* of what was said in a session; 0: none */
 };
 
-struct settings {
+struct consumer_settings {
     struct redis_settings redis;
     struct endpoint_settings endpoint;
     struct tool_settings tools;

@@ -92,7 +92,7 @@ static uint64_t in_their_tokens(const struct conversation *conversation,
     return known * counted / ours + grown;
 }
 
-static void ask_for_answer(struct asked_for *out)
+static void ask_for_answer(struct request_messages *out)
 {
     json_t *message =
         json_pack("{s:s, s:s}", "role", "user", "content", prompt_last);
@@ -113,7 +113,7 @@ static size_t kept_before(const struct conversation *conversation)
  */
 
 /* What is left out, and why. */
-struct cut {
+struct request_cut {
     json_t *messages;
     struct window all;
     struct buf text; /* of the summary, as it is shown */
@@ -132,7 +132,7 @@ static size_t most_of_summary(const struct ask *ask)
                : MAX_SUMMARY_BYTES;
 }
 
-static void show_summary(struct cut *cut,
+static void show_summary(struct request_cut *cut,
                          const struct conversation *conversation,
                          const struct ask *ask)
 {
@@ -145,7 +145,7 @@ static void show_summary(struct cut *cut,
 }
 
 /* Seldom and much: what was sent before is a beginning that is known. */
-static size_t place_of(const struct cut *cut,
+static size_t place_of(const struct request_cut *cut,
                        const struct conversation *conversation,
                        const struct ask *ask)
 {
@@ -162,10 +162,11 @@ static size_t place_of(const struct cut *cut,
     return kept;
 }
 
-static void make_cut(struct cut *cut, const struct conversation *conversation,
+static void make_cut(struct request_cut *cut,
+                     const struct conversation *conversation,
                      const struct ask *ask)
 {
-    *cut = (struct cut){ .messages = whole(conversation, ask) };
+    *cut = (struct request_cut){ .messages = whole(conversation, ask) };
     cut->all = window_of(cut->messages, json_array_size(conversation->said));
     cut->before = window_cut(&cut->all, kept_before(conversation), UINT64_MAX);
     cut->fixed = fixed_tokens(&cut->all, ask);
@@ -175,7 +176,7 @@ static void make_cut(struct cut *cut, const struct conversation *conversation,
     cut->kept = place_of(cut, conversation, ask);
 }
 
-static void cut_finish(struct cut *cut)
+static void cut_finish(struct request_cut *cut)
 {
     json_decref(cut->messages);
     buf_finish(&cut->text);
@@ -185,15 +186,15 @@ static void cut_finish(struct cut *cut)
  */
 
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
-               struct asked_for *out, struct err *err)
+               struct request_messages *out, struct err *err)
 {
-    CLEANUP(cut_finish) struct cut cut;
+    CLEANUP(cut_finish) struct request_cut cut;
     make_cut(&cut, conversation, ask);
     if (ask->squeeze && cut.kept == cut.before)
         return err_set(err, ERR_REJECT, "model_context",
                        "the conversation does not fit into the model's "
                        "window, and nothing more of it can be left out");
-    *out = (struct asked_for){
+    *out = (struct request_messages){
         .messages = window_apply(&cut.all, cut.kept, &cut.summary),
         .kept = cut.kept,
         .tokens = cut.fixed + window_behind(&cut.all, cut.kept),
@@ -205,7 +206,7 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
 }
 
 /* With the longest one, of any letters, the next request is no cut again. */
-static bool has_room(const struct cut *cut, const struct ask *ask)
+static bool has_room(const struct request_cut *cut, const struct ask *ask)
 {
     uint64_t others = cut->fixed + window_behind(&cut->all, cut->kept);
     if (cut->summary.text.len > 0)
@@ -214,8 +215,9 @@ static bool has_room(const struct cut *cut, const struct ask *ask)
            others + most_of_summary(ask) / 2 <= cut->window / 4 * 3;
 }
 
-static void write_summary(const struct cut *cut, struct view instructions,
-                          struct asked_for *out)
+static void write_summary(const struct request_cut *cut,
+                          struct view instructions,
+                          struct request_messages *out)
 {
     CLEANUP(buf_finish) struct buf text;
     uint64_t most = (cut->window > 0 ? cut->window : cut->sent) / 2;
@@ -228,16 +230,17 @@ static void write_summary(const struct cut *cut, struct view instructions,
         .tokens = most > own ? most - own : 0,
     };
     summary_write(&text, &source);
-    *out = (struct asked_for){ .messages = json_array(), .kept = cut->kept };
+    *out = (struct request_messages){ .messages = json_array(),
+                                      .kept = cut->kept };
     add_text(out->messages, "system", instructions);
     add_text(out->messages, "user", buf_view(&text));
     out->tokens = own + window_text_tokens(buf_view(&text));
 }
 
 bool ask_summary(const struct conversation *conversation, const struct ask *ask,
-                 struct asked_for *out)
+                 struct request_messages *out)
 {
-    CLEANUP(cut_finish) struct cut cut;
+    CLEANUP(cut_finish) struct request_cut cut;
     bool own;
     make_cut(&cut, conversation, ask);
     if (cut.kept <= cut.before || !has_room(&cut, ask))

@@ -17,7 +17,7 @@ struct ask {
     bool squeeze;          /* what was sent before was too long */
 };
 
-struct asked_for {
+struct request_messages {
     json_t *messages;  /* a new reference */
     size_t kept;       /* see window_cut() */
     uint64_t tokens;   /* our estimate, as it is */
@@ -31,7 +31,7 @@ enum language ask_language(const struct conversation *conversation);
 
 /* Error: model_context, there is nothing more that can be left out. */
 bool ask_write(const struct conversation *conversation, const struct ask *ask,
-               struct asked_for *out, struct err *err);
+               struct request_messages *out, struct err *err);
 
 /* In its place: a summary of what that would leave out, and what was sent
  * before did not. kept: where it ends. What is sent of it fills half of the
@@ -39,6 +39,6 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
  * nothing more would be left out, or there is no room for a summary behind
  * which something could be said yet. */
 bool ask_summary(const struct conversation *conversation, const struct ask *ask,
-                 struct asked_for *out);
+                 struct request_messages *out);
 
 #endif

@@ -85,11 +85,11 @@ static uint64_t hash_outcome(struct view text, bool failed)
     return hash;
 }
 
-struct deed brake_deed(uint64_t action, const struct record *result)
+struct call_digest brake_digest(uint64_t action, const struct record *result)
 {
     bool ran = result->cell.code.len > 0;
     bool failed = ran ? result->cell.status != CELL_OK : result->failed;
-    return (struct deed){
+    return (struct call_digest){
         .action = action,
         .outcome = hash_outcome(result->observation, failed),
         .failed = failed,
@@ -104,31 +104,31 @@ static size_t window_of(size_t count)
     return count > BRAKE_WINDOW ? count - BRAKE_WINDOW : 0;
 }
 
-static size_t count_same(const struct deed *deeds, size_t count,
-                         const struct deed *deed)
+static size_t count_same(const struct call_digest *digests, size_t count,
+                         const struct call_digest *digest)
 {
     size_t same = 0;
     for (size_t i = window_of(count); i < count; i++)
-        same += !deeds[i].refused && deeds[i].action == deed->action &&
-                deeds[i].outcome == deed->outcome;
+        same += !digests[i].refused && digests[i].action == digest->action &&
+                digests[i].outcome == digest->outcome;
     return same;
 }
 
-static size_t allowed(const struct deed *deed, size_t most)
+static size_t allowed(const struct call_digest *digest, size_t most)
 {
-    return most > 1 && deed->failed ? most - 1 : most;
+    return most > 1 && digest->failed ? most - 1 : most;
 }
 
-enum brake brake_before(const struct deed *deeds, size_t count, uint64_t action,
-                        size_t most)
+enum brake brake_before(const struct call_digest *digests, size_t count,
+                        uint64_t action, size_t most)
 {
     size_t refusals = 0;
     bool circles = false;
     for (size_t i = window_of(count); i < count; i++) {
-        const struct deed *deed = &deeds[i];
-        refusals += deed->refused;
-        circles |= !deed->refused && deed->action == action &&
-                   count_same(deeds, count, deed) >= allowed(deed, most);
+        const struct call_digest *digest = &digests[i];
+        refusals += digest->refused;
+        circles |= !digest->refused && digest->action == action &&
+                   count_same(digests, count, digest) >= allowed(digest, most);
     }
     if (most == 0)
         return BRAKE_NONE;
@@ -137,9 +137,9 @@ enum brake brake_before(const struct deed *deeds, size_t count, uint64_t action,
     return circles ? BRAKE_FORBID : BRAKE_NONE;
 }
 
-bool brake_hints(const struct deed *deeds, size_t count,
-                 const struct deed *last, size_t most)
+bool brake_hints(const struct call_digest *digests, size_t count,
+                 const struct call_digest *last, size_t most)
 {
-    size_t same = count_same(deeds, count, last) + 1;
+    size_t same = count_same(digests, count, last) + 1;
     return most > 1 && same + 1 >= allowed(last, most) && same > 1;
 }

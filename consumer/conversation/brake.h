@@ -17,7 +17,7 @@
 enum { BRAKE_WINDOW = 12, BRAKE_REFUSALS = 2 };
 
 /* One call and what came of it, as far as two of them can be the same. */
-struct deed {
+struct call_digest {
     uint64_t action;
     uint64_t outcome;
     bool failed;  /* an error: once less is enough */
@@ -37,13 +37,13 @@ uint64_t brake_action(struct view tool, struct view what);
 
 /* Of what the model was shown: addresses of objects do not count, of an error
  * no numbers at all. */
-struct deed brake_deed(uint64_t action, const struct record *result);
+struct call_digest brake_digest(uint64_t action, const struct record *result);
 
-/* Of the action that is to come, or, with the deed done already, of the last
+/* Of the action that is to come, or, with its call made already, of the last
  * one: hint. most: so often may the same come of the same; 0: no brake. */
-enum brake brake_before(const struct deed *deeds, size_t count, uint64_t action,
-                        size_t most);
-bool brake_hints(const struct deed *deeds, size_t count,
-                 const struct deed *last, size_t most);
+enum brake brake_before(const struct call_digest *digests, size_t count,
+                        uint64_t action, size_t most);
+bool brake_hints(const struct call_digest *digests, size_t count,
+                 const struct call_digest *last, size_t most);
 
 #endif

@@ -113,9 +113,9 @@ static bool says_nothing(const struct conversation *conversation,
            !reply_reason_is_length(record->finish_reason);
 }
 
-static struct asked read_tool_calls(struct conversation *conversation,
-                                    json_t *message,
-                                    const struct record *record)
+static struct reply_meaning read_tool_calls(struct conversation *conversation,
+                                            json_t *message,
+                                            const struct record *record)
 {
     json_t *calls = json_object_get(message, "tool_calls");
     clear_calls(conversation, json_array_size(calls));
@@ -123,7 +123,7 @@ static struct asked read_tool_calls(struct conversation *conversation,
         take_call(conversation, calls, i);
     struct view text = reply_json_text(message, "content");
     bool empty = says_nothing(conversation, text, record);
-    return (struct asked){
+    return (struct reply_meaning){
         .answer = { keep_text(conversation, text), text.len },
         .notice = empty ? view_of(prompt_empty) : record->observation,
         .empty = empty,
@@ -142,8 +142,9 @@ static void take_code(struct conversation *conversation, struct view code)
     call->is_code = true;
 }
 
-static struct asked read_code(struct conversation *conversation,
-                              json_t *message, const struct record *record)
+static struct reply_meaning read_code(struct conversation *conversation,
+                                      json_t *message,
+                                      const struct record *record)
 {
     struct view text = reply_json_text(message, "content");
     const struct codeact_rules rules = {
@@ -151,18 +152,18 @@ static struct asked read_code(struct conversation *conversation,
     };
     /* All of its length was reasoning, as would be that of the next. */
     bool spent = !rules.stopped && glyph_is_blank(text);
-    struct asked asked = { 0 };
+    struct reply_meaning meaning = { 0 };
     struct codeact said;
     codeact_read(&said, text, &rules);
     clear_calls(conversation, 1);
     if (said.code.len > 0)
         take_code(conversation, buf_view(&said.code));
     else if (said.final && !glyph_is_blank(buf_view(&said.answer)))
-        asked.answer =
+        meaning.answer =
             (struct view){ keep_text(conversation, buf_view(&said.answer)),
                            said.answer.len };
     else if (!spent)
-        asked = (struct asked){
+        meaning = (struct reply_meaning){
             .notice = view_of(said.unclosed ? prompt_unclosed : prompt_idle),
             .empty = !said.unclosed,
         };
@@ -170,7 +171,7 @@ static struct asked read_code(struct conversation *conversation,
         json_object_set_new(message, "content",
                             json_stringn(text.data, said.cut));
     codeact_finish(&said);
-    return asked;
+    return meaning;
 }
 
 /* --------------------------------------------------------------------- both
@@ -208,11 +209,11 @@ static struct view joined(struct conversation *conversation, struct view answer)
 
 /* The endpoint has stopped in the middle of the turn and wants to be asked to
  * go on (Anthropic's pause_turn). */
-static struct asked read_pause(struct conversation *conversation,
-                               struct view text)
+static struct reply_meaning read_pause(struct conversation *conversation,
+                                       struct view text)
 {
     clear_calls(conversation, 0);
-    return (struct asked){
+    return (struct reply_meaning){
         .answer = { keep_text(conversation, text), text.len },
         .notice = view_of(prompt_pause),
         .paused = true,
@@ -221,8 +222,9 @@ static struct asked read_pause(struct conversation *conversation,
 
 /* Some models call tools whatever they were told: then that is what they mean.
  */
-static struct asked read_reply(struct conversation *conversation,
-                               json_t *message, const struct record *record)
+static struct reply_meaning read_reply(struct conversation *conversation,
+                                       json_t *message,
+                                       const struct record *record)
 {
     bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
     struct view text = reply_json_text(message, "content");
@@ -234,10 +236,11 @@ static struct asked read_reply(struct conversation *conversation,
     return read_tool_calls(conversation, message, record);
 }
 
-struct asked calls_of_reply(struct conversation *conversation, json_t *message,
-                            const struct record *record)
+struct reply_meaning calls_of_reply(struct conversation *conversation,
+                                    json_t *message,
+                                    const struct record *record)
 {
-    struct asked asked = read_reply(conversation, message, record);
-    asked.answer = joined(conversation, asked.answer);
-    return asked;
+    struct reply_meaning meaning = read_reply(conversation, message, record);
+    meaning.answer = joined(conversation, meaning.answer);
+    return meaning;
 }

@@ -8,7 +8,7 @@
 
 #include "consumer/conversation/conversation.h"
 
-struct asked {
+struct reply_meaning {
     struct view answer; /* when there is nothing to be done */
     bool paused;        /* it goes on: the answer is the beginning of one */
     struct view notice; /* why it cannot be done; empty: it can */
@@ -19,7 +19,8 @@ struct asked {
 void calls_of_cells(struct conversation *conversation);
 
 /* Replaces conversation->calls. What is borrowed lives in its arena. */
-struct asked calls_of_reply(struct conversation *conversation, json_t *message,
-                            const struct record *record);
+struct reply_meaning calls_of_reply(struct conversation *conversation,
+                                    json_t *message,
+                                    const struct record *record);
 
 #endif

@@ -33,7 +33,7 @@ static bool block_is_whole(void *owner, struct view body)
 }
 
 /* What has happened in the text so far. */
-struct story {
+struct text_events {
     bool coded;
     bool bare; /* there was a bare fence that looks like Python */
     bool answered;
@@ -49,7 +49,8 @@ static bool looks_like_python(struct view body)
 
 /* false: an observation that nobody has made. In prose without code "Output:"
  * is a word like others. */
-static bool follow_prose(struct story *story, const struct passage *passage)
+static bool follow_prose(struct text_events *events,
+                         const struct passage *passage)
 {
     struct view value;
     size_t stars;
@@ -58,28 +59,28 @@ static bool follow_prose(struct story *story, const struct passage *passage)
     if (passage->starts_line)
         label = label_of(passage->whole, &value, &stars);
     if (label == LABEL_OBSERVATION)
-        return !story->coded && (!story->bare || story->answered);
+        return !events->coded && (!events->bare || events->answered);
     if (label == LABEL_ANSWER || label_answers_late(passage->whole, &value))
-        story->answered = true;
+        events->answered = true;
     return true;
 }
 
 /* As follow_prose(). Code that counts is noted by who has found it. */
-static bool follow(struct story *story, const struct passage *passage)
+static bool follow(struct text_events *events, const struct passage *passage)
 {
     switch (passage->kind) {
     case PASSAGE_PROSE:
-        return follow_prose(story, passage);
+        return follow_prose(events, passage);
     case PASSAGE_BARE:
-        story->bare = story->bare || looks_like_python(passage->body);
+        events->bare = events->bare || looks_like_python(passage->body);
         return true;
     case PASSAGE_SOLUTION:
         if (!passage->closed || view_trimmed(passage->body).len > 0)
-            story->answered = true;
+            events->answered = true;
         return true;
     case PASSAGE_CLOSING:
-        story->bare = story->bare && story->coded;
-        story->answered = story->answered && story->coded;
+        events->bare = events->bare && events->coded;
+        events->answered = events->answered && events->coded;
         return true;
     case PASSAGE_CODE:
     case PASSAGE_OTHER:
@@ -89,10 +90,10 @@ static bool follow(struct story *story, const struct passage *passage)
     return true;
 }
 
-struct reading {
+struct codeact_reader {
     struct codeact *out; /* its answer: all that can be seen, until the end */
     const struct codeact_rules *rules;
-    struct story story;
+    struct text_events events;
     struct buf tagged; /* code of the blocks in tags */
     size_t tagged_blocks;
     struct buf bare; /* code of the bare fences */
@@ -104,27 +105,28 @@ struct reading {
     size_t visible; /* what comes before is reasoning */
 };
 
-static void set_answer(struct reading *reading, size_t start, size_t end,
+static void set_answer(struct codeact_reader *reader, size_t start, size_t end,
                        size_t stars)
 {
-    reading->start = start;
-    reading->end = end;
-    reading->stars = stars;
+    reader->start = start;
+    reader->end = end;
+    reader->stars = stars;
 }
 
-static void read_prose(struct reading *reading, const struct passage *passage)
+static void read_prose(struct codeact_reader *reader,
+                       const struct passage *passage)
 {
-    struct buf *seen = &reading->out->answer;
+    struct buf *seen = &reader->out->answer;
     struct view whole = passage->whole;
     struct view value;
     size_t stars = 0;
 
     if (passage->starts_line &&
         label_of(whole, &value, &stars) == LABEL_ANSWER) {
-        set_answer(reading, seen->len, NOWHERE, stars);
+        set_answer(reader, seen->len, NOWHERE, stars);
         buf_add(seen, value);
     } else if (label_answers_late(whole, &value)) {
-        set_answer(reading, seen->len + (size_t)(value.data - whole.data),
+        set_answer(reader, seen->len + (size_t)(value.data - whole.data),
                    NOWHERE, 0);
         buf_add(seen, whole);
     } else {
@@ -132,18 +134,18 @@ static void read_prose(struct reading *reading, const struct passage *passage)
     }
 }
 
-static void read_solution(struct reading *reading,
+static void read_solution(struct codeact_reader *reader,
                           const struct passage *passage)
 {
-    struct buf *seen = &reading->out->answer;
+    struct buf *seen = &reader->out->answer;
     size_t start = seen->len;
 
     buf_add(seen, passage->whole);
     if (!passage->closed)
-        set_answer(reading, seen->len, NOWHERE, 0);
+        set_answer(reader, seen->len, NOWHERE, 0);
     else if (view_trimmed(passage->body).len > 0) {
         start += (size_t)(passage->body.data - passage->whole.data);
-        set_answer(reading, start, start + passage->body.len, 0);
+        set_answer(reader, start, start + passage->body.len, 0);
     }
 }
 
@@ -154,15 +156,16 @@ static void add_block(struct buf *blocks, const struct buf *code)
     buf_add(blocks, buf_view(code));
 }
 
-static void read_code(struct reading *reading, const struct passage *passage)
+static void read_code(struct codeact_reader *reader,
+                      const struct passage *passage)
 {
-    struct codeact *out = reading->out;
+    struct codeact *out = reader->out;
     CLEANUP(buf_finish) struct buf code = { .max = passage->body.len + 2 };
 
     block_add(&code,
               passage->closed ? passage->body : tag_cut_broken(passage->body));
-    if (!passage->closed && !(reading->rules->stopped &&
-                              is_whole(reading->rules, buf_view(&code)))) {
+    if (!passage->closed &&
+        !(reader->rules->stopped && is_whole(reader->rules, buf_view(&code)))) {
         out->unclosed = true;
         return;
     }
@@ -171,66 +174,68 @@ static void read_code(struct reading *reading, const struct passage *passage)
     add_block(&out->code, &code);
     out->blocks++;
     if (view_starts(passage->whole, "<")) {
-        add_block(&reading->tagged, &code);
-        reading->tagged_blocks++;
+        add_block(&reader->tagged, &code);
+        reader->tagged_blocks++;
     }
-    reading->story.coded = true;
+    reader->events.coded = true;
 }
 
-static void read_bare(struct reading *reading, const struct passage *passage)
+static void read_bare(struct codeact_reader *reader,
+                      const struct passage *passage)
 {
-    buf_add(&reading->out->answer, passage->whole);
+    buf_add(&reader->out->answer, passage->whole);
     if (!looks_like_python(passage->body))
         return;
-    if (!passage->closed && !reading->rules->stopped) {
-        reading->bare_cut = true;
+    if (!passage->closed && !reader->rules->stopped) {
+        reader->bare_cut = true;
         return;
     }
-    block_add(&reading->bare, passage->body);
-    reading->bares++;
+    block_add(&reader->bare, passage->body);
+    reader->bares++;
 }
 
 /* What was before was reasoning, unless code was: then it ends nothing. */
-static void read_closing(struct reading *reading)
+static void read_closing(struct codeact_reader *reader)
 {
-    if (reading->story.coded)
+    if (reader->events.coded)
         return;
-    reading->visible = reading->out->answer.len;
-    set_answer(reading, NOWHERE, NOWHERE, 0);
-    buf_clear(&reading->bare);
-    reading->bares = 0;
+    reader->visible = reader->out->answer.len;
+    set_answer(reader, NOWHERE, NOWHERE, 0);
+    buf_clear(&reader->bare);
+    reader->bares = 0;
 }
 
-static void read_passage(struct reading *reading, const struct passage *passage)
+static void read_passage(struct codeact_reader *reader,
+                         const struct passage *passage)
 {
     switch (passage->kind) {
     case PASSAGE_PROSE:
-        read_prose(reading, passage);
+        read_prose(reader, passage);
         return;
     case PASSAGE_CODE:
-        read_code(reading, passage);
+        read_code(reader, passage);
         return;
     case PASSAGE_BARE:
-        read_bare(reading, passage);
+        read_bare(reader, passage);
         return;
     case PASSAGE_SOLUTION:
-        read_solution(reading, passage);
+        read_solution(reader, passage);
         return;
     case PASSAGE_OTHER:
-        buf_add(&reading->out->answer, passage->whole);
+        buf_add(&reader->out->answer, passage->whole);
         return;
     case PASSAGE_CLOSING:
-        read_closing(reading);
+        read_closing(reader);
         return;
     case PASSAGE_THOUGHT:
         return;
     }
 }
 
-static struct view seen_from(const struct reading *reading, size_t start,
+static struct view seen_from(const struct codeact_reader *reader, size_t start,
                              size_t end)
 {
-    struct view seen = buf_view(&reading->out->answer);
+    struct view seen = buf_view(&reader->out->answer);
 
     if (start == NOWHERE || seen.len == 0)
         return VIEW("");
@@ -255,22 +260,22 @@ static size_t emphasis_end(struct view answer, size_t stars, size_t *after)
 
 /* What can be seen becomes the answer. A label with nothing behind it, a lone
  * tag at the end, are none. */
-static void finish_answer(struct reading *reading)
+static void finish_answer(struct codeact_reader *reader)
 {
-    struct codeact *out = reading->out;
+    struct codeact *out = reader->out;
     CLEANUP(buf_finish) struct buf plain = { 0 };
-    struct view answer = seen_from(reading, reading->start, reading->end);
+    struct view answer = seen_from(reader, reader->start, reader->end);
     size_t after;
     size_t head;
 
     if (answer.len == 0)
-        answer = seen_from(reading, reading->visible, NOWHERE);
+        answer = seen_from(reader, reader->visible, NOWHERE);
     if (answer.len == 0)
-        answer = seen_from(reading, 0, NOWHERE);
+        answer = seen_from(reader, 0, NOWHERE);
     answer = tag_cut_broken(answer);
     buf_init(&plain, answer.len);
     if (answer.len > 0) {
-        head = emphasis_end(answer, reading->stars, &after);
+        head = emphasis_end(answer, reader->stars, &after);
         buf_append(&plain, answer.data, head);
         buf_add(&plain, without(answer, after));
     }
@@ -292,10 +297,10 @@ static bool is_equation(struct view text)
 
 /* Nothing but Python, without a fence: it was meant to be run. A single name or
  * number is an answer. */
-static void read_plain(struct reading *reading)
+static void read_plain(struct codeact_reader *reader)
 {
     struct view text =
-        tag_cut_broken(seen_from(reading, reading->visible, NOWHERE));
+        tag_cut_broken(seen_from(reader, reader->visible, NOWHERE));
     CLEANUP(buf_finish) struct buf lines = { .max = text.len + 1 };
 
     buf_append(&lines, "\n", 1); /* block_add() reads the byte before */
@@ -303,34 +308,33 @@ static void read_plain(struct reading *reading)
     text = without(buf_view(&lines), 1);
     if (!looks_like_python(text) || is_equation(text))
         return;
-    block_add(&reading->out->code, text);
-    reading->out->blocks = reading->out->code.len > 0;
+    block_add(&reader->out->code, text);
+    reader->out->blocks = reader->out->code.len > 0;
 }
 
-static void finish_reading(struct reading *reading)
+static void finish_reading(struct codeact_reader *reader)
 {
-    struct codeact *out = reading->out;
-    bool alone =
-        out->blocks == 0 && !out->unclosed && reading->start == NOWHERE;
+    struct codeact *out = reader->out;
+    bool alone = out->blocks == 0 && !out->unclosed && reader->start == NOWHERE;
 
-    if (alone && reading->bares > 0) {
-        buf_add(&out->code, buf_view(&reading->bare));
-        out->blocks = reading->bares;
-    } else if (alone && !reading->bare_cut && reading->rules->stopped) {
-        read_plain(reading);
-    } else if (reading->tagged_blocks > 0) {
+    if (alone && reader->bares > 0) {
+        buf_add(&out->code, buf_view(&reader->bare));
+        out->blocks = reader->bares;
+    } else if (alone && !reader->bare_cut && reader->rules->stopped) {
+        read_plain(reader);
+    } else if (reader->tagged_blocks > 0) {
         buf_clear(&out->code);
-        buf_add(&out->code, buf_view(&reading->tagged));
-        out->blocks = reading->tagged_blocks;
+        buf_add(&out->code, buf_view(&reader->tagged));
+        out->blocks = reader->tagged_blocks;
     }
-    if (alone && reading->bare_cut)
+    if (alone && reader->bare_cut)
         out->unclosed = true;
     if (out->code.len > 0 || out->unclosed)
         buf_finish(&out->answer);
     else
-        finish_answer(reading);
-    buf_finish(&reading->bare);
-    buf_finish(&reading->tagged);
+        finish_answer(reader);
+    buf_finish(&reader->bare);
+    buf_finish(&reader->tagged);
 }
 
 void codeact_read(struct codeact *out, struct view text,
@@ -338,7 +342,7 @@ void codeact_read(struct codeact *out, struct view text,
 {
     static const struct codeact_rules defaults;
     struct codeact_rules own = rules != NULL ? *rules : defaults;
-    struct reading reading = { .out = out, .rules = &own };
+    struct codeact_reader reader = { .out = out, .rules = &own };
     struct passages passages = {
         .text = text.data != NULL ? text : VIEW(""),
         .parses = own.parses != NULL ? block_is_whole : NULL,
@@ -351,19 +355,19 @@ void codeact_read(struct codeact *out, struct view text,
     *out = (struct codeact){ .cut = text.len };
     buf_init(&out->code, text.len);
     buf_init(&out->answer, text.len);
-    buf_init(&reading.bare, text.len);
-    buf_init(&reading.tagged, text.len);
-    set_answer(&reading, NOWHERE, NOWHERE, 0);
+    buf_init(&reader.bare, text.len);
+    buf_init(&reader.tagged, text.len);
+    set_answer(&reader, NOWHERE, NOWHERE, 0);
     passages.at = passages_start(passages.text);
     while (!out->invented && passages_next(&passages, &passage)) {
-        if (!follow(&reading.story, &passage)) {
+        if (!follow(&reader.events, &passage)) {
             out->invented = true;
             out->cut = (size_t)(passage.whole.data - text.data);
         } else {
-            read_passage(&reading, &passage);
+            read_passage(&reader, &passage);
         }
     }
-    finish_reading(&reading);
+    finish_reading(&reader);
 }
 
 void codeact_finish(struct codeact *out)

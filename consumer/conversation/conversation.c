@@ -81,9 +81,9 @@ void conversation_finish(struct conversation *conversation)
     json_decref(conversation->said);
     free(conversation->calls);
     free(conversation->results);
-    free(conversation->deeds);
+    free(conversation->digests);
     free(conversation->places);
-    free(conversation->inner);
+    free(conversation->code_calls);
     spending_finish(&conversation->spending);
     arena_finish(&conversation->arena);
     *conversation = (struct conversation){ 0 };
@@ -137,21 +137,22 @@ static void apply_turn(struct conversation *conversation, json_t *message,
                        const struct record *record)
 {
     conversation->turn++;
-    struct asked asked = calls_of_reply(conversation, message, record);
-    bool told = asked.notice.len > 0 && conversation->last.len == 0;
-    bool idle = told && !asked.paused;
+    struct reply_meaning meaning =
+        calls_of_reply(conversation, message, record);
+    bool told = meaning.notice.len > 0 && conversation->last.len == 0;
+    bool idle = told && !meaning.paused;
     if (conversation->call_count > 0 ||
         !glyph_is_blank(reply_json_text(message, "content")))
         json_array_append(conversation->messages, message);
     if (told)
         json_array_append_new(conversation->messages,
-                              message_new("user", asked.notice));
+                              message_new("user", meaning.notice));
     json_decref(message);
-    conversation->answer = asked.answer;
+    conversation->answer = meaning.answer;
     conversation->begun =
-        asked.paused ? conversation->answer : (struct view){ 0 };
+        meaning.paused ? conversation->answer : (struct view){ 0 };
     conversation->idle = idle ? conversation->idle + 1 : 0;
-    conversation->empty = idle && asked.empty ? conversation->empty + 1 : 0;
+    conversation->empty = idle && meaning.empty ? conversation->empty + 1 : 0;
     conversation->over =
         (conversation->call_count == 0 && !told) || conversation->last.len > 0;
     conversation->cut =
@@ -201,12 +202,13 @@ const struct call *conversation_find(const struct conversation *conversation,
 static void add_inner(struct conversation *conversation,
                       const struct record *record)
 {
-    struct inner *inner = reallocarray(
-        conversation->inner, conversation->inner_count + 1, sizeof(*inner));
-    if (inner == NULL)
+    struct code_call *code_call =
+        reallocarray(conversation->code_calls,
+                     conversation->code_call_count + 1, sizeof(*code_call));
+    if (code_call == NULL)
         abort();
-    conversation->inner = inner;
-    inner[conversation->inner_count++] = (struct inner){
+    conversation->code_calls = code_call;
+    code_call[conversation->code_call_count++] = (struct code_call){
         .call = record->call,
         .number = record->number,
         .hash = record->hash,
@@ -221,18 +223,18 @@ static bool apply_inner(struct conversation *conversation,
         add_inner(conversation, record);
         return true;
     }
-    for (size_t i = conversation->inner_count; i-- > 0;) {
-        struct inner *inner = &conversation->inner[i];
-        if (inner->answered || inner->number != record->number ||
-            !view_equal(inner->call, record->call) ||
-            !view_equal(inner->hash, record->hash))
+    for (size_t i = conversation->code_call_count; i-- > 0;) {
+        struct code_call *code_call = &conversation->code_calls[i];
+        if (code_call->answered || code_call->number != record->number ||
+            !view_equal(code_call->call, record->call) ||
+            !view_equal(code_call->hash, record->hash))
             continue;
-        inner->answered = true;
-        inner->failed = record->failed;
-        inner->data = record->observation;
-        if (!inner->failed && view_is(record->tool, TOOL_FINAL) &&
+        code_call->answered = true;
+        code_call->failed = record->failed;
+        code_call->data = record->observation;
+        if (!code_call->failed && view_is(record->tool, TOOL_FINAL) &&
             conversation->job->mode == MODE_CODEACT)
-            conversation->final = inner->data;
+            conversation->final = code_call->data;
         return true;
     }
     return err_set(err, ERR_RETRY, "internal",
@@ -246,20 +248,20 @@ static void add_result(struct conversation *conversation,
     size_t count = conversation->result_count + 1;
     conversation->results = reallocarray(conversation->results, count,
                                          sizeof(*conversation->results));
-    conversation->deeds =
-        reallocarray(conversation->deeds, count, sizeof(*conversation->deeds));
+    conversation->digests = reallocarray(conversation->digests, count,
+                                         sizeof(*conversation->digests));
     conversation->places = reallocarray(conversation->places, count,
                                         sizeof(*conversation->places));
-    if (conversation->results == NULL || conversation->deeds == NULL ||
+    if (conversation->results == NULL || conversation->digests == NULL ||
         conversation->places == NULL)
         abort();
     struct view what =
         record->cell.code.len > 0 ? record->cell.code : call_arguments(call);
-    struct deed deed =
-        brake_deed(brake_action(view_of(call->tool), what), record);
-    deed.refused = record->brake == BRAKED_FORBID;
+    struct call_digest digest =
+        brake_digest(brake_action(view_of(call->tool), what), record);
+    digest.refused = record->brake == BRAKED_FORBID;
     conversation->results[count - 1] = *record;
-    conversation->deeds[count - 1] = deed;
+    conversation->digests[count - 1] = digest;
     conversation->places[count - 1] = json_array_size(conversation->messages);
     conversation->result_count = count;
 }
@@ -503,7 +505,7 @@ conversation_failure(const struct conversation *conversation)
     return last->cell.status == CELL_OK ? NULL : last;
 }
 
-const json_t *conversation_asked(const struct conversation *conversation)
+const json_t *conversation_task(const struct conversation *conversation)
 {
     for (size_t i = conversation->given; i-- > 0;) {
         json_t *message = json_array_get(conversation->messages, i);
@@ -526,7 +528,7 @@ struct view call_arguments(const struct call *call)
     return call->edited.len > 0 ? call->edited : call->arguments;
 }
 
-enum next conversation_next(const struct conversation *conversation)
+enum next_action conversation_next(const struct conversation *conversation)
 {
     /* Asked for an answer it may write calls all the same: nobody makes them.
      */
@@ -539,19 +541,20 @@ enum next conversation_next(const struct conversation *conversation)
     return conversation->job->kind == JOB_CONVERSATION ? NEXT_ASK : NEXT_END;
 }
 
-struct inner *conversation_inner(struct conversation *conversation,
-                                 struct view call, uint64_t number,
-                                 struct view hash)
+struct code_call *conversation_code_call(struct conversation *conversation,
+                                         struct view call, uint64_t number,
+                                         struct view hash)
 {
-    struct inner *free_one = NULL;
-    for (size_t i = 0; i < conversation->inner_count; i++) {
-        struct inner *inner = &conversation->inner[i];
-        if (!view_equal(inner->call, call) || !view_equal(inner->hash, hash))
+    struct code_call *free_one = NULL;
+    for (size_t i = 0; i < conversation->code_call_count; i++) {
+        struct code_call *code_call = &conversation->code_calls[i];
+        if (!view_equal(code_call->call, call) ||
+            !view_equal(code_call->hash, hash))
             continue;
-        if (inner->asked_as == number)
-            return inner;
-        if (inner->asked_as == 0 && free_one == NULL)
-            free_one = inner;
+        if (code_call->asked_as == number)
+            return code_call;
+        if (code_call->asked_as == 0 && free_one == NULL)
+            free_one = code_call;
     }
     if (free_one != NULL)
         free_one->asked_as = number;
@@ -560,9 +563,9 @@ struct inner *conversation_inner(struct conversation *conversation,
 
 void conversation_rerun(struct conversation *conversation, struct view call)
 {
-    for (size_t i = 0; i < conversation->inner_count; i++)
-        if (view_equal(conversation->inner[i].call, call))
-            conversation->inner[i].asked_as = 0;
+    for (size_t i = 0; i < conversation->code_call_count; i++)
+        if (view_equal(conversation->code_calls[i].call, call))
+            conversation->code_calls[i].asked_as = 0;
 }
 
 bool conversation_is_idle(const struct conversation *conversation)
@@ -612,12 +615,13 @@ uint64_t conversation_cells(const struct conversation *conversation)
     return cells;
 }
 
-struct past conversation_past(struct conversation *conversation)
+struct earlier_cells
+conversation_earlier_cells(struct conversation *conversation)
 {
-    struct past_cell *cells =
+    struct earlier_cell *cells =
         arena_alloc(&conversation->arena,
                     (conversation->result_count + 1) * sizeof(*cells));
-    struct past past = { .cells = cells };
+    struct earlier_cells earlier = { .cells = cells };
     uint64_t number = 0;
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct record *record = &conversation->results[i];
@@ -625,12 +629,13 @@ struct past conversation_past(struct conversation *conversation)
             continue;
         number++;
         if (record->cell.state == CELL_LOST)
-            past.count = past.killed = 0;
+            earlier.count = earlier.killed = 0;
         if (left_variables(&record->cell))
-            cells[past.count++] =
-                (struct past_cell){ record->call, record->cell.code, number };
+            cells[earlier.count++] =
+                (struct earlier_cell){ record->call, record->cell.code,
+                                       number };
         else if (!record->emptied)
-            past.killed++;
+            earlier.killed++;
     }
-    return past;
+    return earlier;
 }

@@ -24,7 +24,7 @@
 #include "schemas/message/limits.h"
 
 enum { MAX_IDLE = 3 };
-enum next { NEXT_ASK, NEXT_CALL, NEXT_END };
+enum next_action { NEXT_ASK, NEXT_CALL, NEXT_END };
 
 /* One call of the turn. */
 struct call {
@@ -43,7 +43,7 @@ struct call {
 
 /* A call that the code of a call makes. Code that runs again asks again: what
  * is the same is the same call, whatever its number is then. */
-struct inner {
+struct code_call {
     struct view call;
     uint64_t number;  /* when it was made first */
     struct view hash; /* of tool and arguments */
@@ -94,16 +94,16 @@ struct conversation {
     bool files_there;   /* the session has been given the job's files */
     struct call *calls; /* of the last turn */
     size_t call_count;
-    struct record *results; /* the tool_results, in order */
-    struct deed *deeds;     /* of each of these */
-    size_t *places;         /* ... and its message */
+    struct record *results;      /* the tool_results, in order */
+    struct call_digest *digests; /* of each of these */
+    size_t *places;              /* ... and its message */
     size_t result_count;
     struct view final;       /* by the code of the call that runs: JSON */
     struct terms_hash terms; /* of the last intent that had any */
-    struct view last;    /* why an answer was asked for, or could not be; empty:
-                            it was not */
-    struct inner *inner; /* calls that code made, in order */
-    size_t inner_count;
+    struct view last; /* why an answer was asked for, or could not be; empty:
+                         it was not */
+    struct code_call *code_calls; /* calls that code made, in order */
+    size_t code_call_count;
     struct view reply_id; /* under which the endpoint keeps the reply to what
                              was sent last; empty: not known, or it has come */
     size_t kept;          /* of what was sent last, see window_cut(), */
@@ -139,12 +139,12 @@ bool conversation_knows(const struct conversation *conversation,
 
 /* What the job wants: the last message of the user among those that came with
  * it. NULL: there is none. */
-const json_t *conversation_asked(const struct conversation *conversation);
+const json_t *conversation_task(const struct conversation *conversation);
 
 /* What is to be run: a person's, or the model's. */
 struct view call_arguments(const struct call *call);
 
-enum next conversation_next(const struct conversation *conversation);
+enum next_action conversation_next(const struct conversation *conversation);
 /* A call of the turn, by our id. NULL: there is none. */
 const struct call *conversation_find(const struct conversation *conversation,
                                      struct view id);
@@ -153,9 +153,9 @@ const struct call *conversation_call(const struct conversation *conversation);
 
 /* The call that code asks for under that number, if the journal knows it: one
  * of that call and hash which the run has not asked for yet. */
-struct inner *conversation_inner(struct conversation *conversation,
-                                 struct view call, uint64_t number,
-                                 struct view hash);
+struct code_call *conversation_code_call(struct conversation *conversation,
+                                         struct view call, uint64_t number,
+                                         struct view hash);
 /* The code of that call runs from its beginning. */
 void conversation_rerun(struct conversation *conversation, struct view call);
 
@@ -172,17 +172,18 @@ conversation_failure(const struct conversation *conversation);
 
 /* Cells that have left their variables in the session as it is now: run again,
  * in order, these give a fresh session the same state. */
-struct past_cell {
+struct earlier_cell {
     struct view call;
     struct view code;
     uint64_t number; /* of all cells of the job, from 1 */
 };
-struct past {
-    const struct past_cell *cells; /* in the conversation's arena */
+struct earlier_cells {
+    const struct earlier_cell *cells; /* in the conversation's arena */
     size_t count;
     size_t killed; /* between them: they are not run a second time */
 };
-struct past conversation_past(struct conversation *conversation);
+struct earlier_cells
+conversation_earlier_cells(struct conversation *conversation);
 /* Cells that have ended, whatever has come of them. */
 uint64_t conversation_cells(const struct conversation *conversation);
 

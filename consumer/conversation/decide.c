@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "consumer/conversation/approval.h"
+#include "consumer/conversation/approval_rule.h"
 #include "consumer/conversation/arguments.h"
 #include "consumer/conversation/linking.h"
-#include "consumer/conversation/question.h"
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
@@ -91,10 +91,10 @@ static void why_of_last(const struct conversation *conversation,
                 (unsigned long long)conversation->turn - 1);
 }
 
-enum next decide_next(const struct conversation *conversation,
-                      const struct terms *terms)
+enum next_action decide_next(const struct conversation *conversation,
+                             const struct terms *terms)
 {
-    enum next next = conversation_next(conversation);
+    enum next_action next = conversation_next(conversation);
     bool spent = conversation->misfits > terms->output_repairs;
     return next == NEXT_ASK && spent ? NEXT_END : next;
 }
@@ -171,8 +171,8 @@ static bool is_forbidden(const struct conversation *conversation,
 {
     uint64_t action = brake_action(view_of(call->tool), what);
     return conversation->job->kind == JOB_CONVERSATION && !call->intended &&
-           brake_before(conversation->deeds, conversation->result_count, action,
-                        terms->repeats) == BRAKE_FORBID;
+           brake_before(conversation->digests, conversation->result_count,
+                        action, terms->repeats) == BRAKE_FORBID;
 }
 
 static bool read_code(const struct call *call, struct buf *code,
@@ -276,7 +276,7 @@ enum ruling decide_code(const struct conversation *conversation,
         !read_code(call, code, why))
         return RULING_REFUSE;
     struct view what = buf_view(code);
-    bool needs = question_of_code(terms, conversation->job, what);
+    bool needs = approval_rule_of_code(terms, conversation->job, what);
     if (is_barred(conversation, call, needs, what.len, why))
         return RULING_BAR;
     return is_forbidden(conversation, terms, call, what) ? RULING_FORBID
@@ -290,7 +290,7 @@ enum ruling decide_tool(const struct conversation *conversation,
 {
     if (!read_arguments(conversation, terms, call, tool, arguments, why))
         return RULING_REFUSE;
-    bool needs = question_of_tool(conversation->job, *tool);
+    bool needs = approval_rule_of_tool(conversation->job, *tool);
     if (is_barred(conversation, call, needs, arguments->len, why))
         return RULING_BAR;
     return is_forbidden(conversation, terms, call, call_arguments(call))
@@ -298,15 +298,15 @@ enum ruling decide_tool(const struct conversation *conversation,
                : RULING_RUN;
 }
 
-const struct tool *decide_inner(const struct conversation *conversation,
-                                const struct terms *terms, struct view call,
-                                struct view name, struct err *err)
+const struct tool *decide_code_tool(const struct conversation *conversation,
+                                    const struct terms *terms, struct view call,
+                                    struct view name, struct err *err)
 {
     const struct job *job = conversation->job;
     const struct tool *tool = terms_tool(terms, job, name, err);
     const struct call *cell = conversation_find(conversation, call);
     if (tool == NULL || job->kind != JOB_CONVERSATION ||
-        !question_of_tool(job, tool) ||
+        !approval_rule_of_tool(job, tool) ||
         (cell != NULL && approval_is_given(cell)))
         return tool;
     err_set(err, ERR_REJECT, "not_approved",
@@ -329,12 +329,12 @@ static bool read_call(const struct conversation *conversation,
     if (!decide_is_tool(call)) {
         if (!read_code(call, out, err))
             return false;
-        *needs = question_of_code(terms, job, buf_view(out));
+        *needs = approval_rule_of_code(terms, job, buf_view(out));
         return true;
     }
     if (!read_arguments(conversation, terms, call, &tool, out, err))
         return false;
-    *needs = question_of_tool(job, tool);
+    *needs = approval_rule_of_tool(job, tool);
     return true;
 }
 
@@ -356,7 +356,7 @@ static bool is_undecided(const struct conversation *conversation,
            needs && text.len <= MAX_VERDICT_BYTES;
 }
 
-const struct call *decide_question(const struct conversation *conversation,
+const struct call *decide_approval(const struct conversation *conversation,
                                    const struct terms *terms, struct err *why)
 {
     if (conversation->job->kind != JOB_CONVERSATION ||
@@ -368,9 +368,9 @@ const struct call *decide_question(const struct conversation *conversation,
     return NULL;
 }
 
-void decide_shown(const struct conversation *conversation,
-                  const struct terms *terms, const struct call *call,
-                  struct buf *out)
+void decide_preview(const struct conversation *conversation,
+                    const struct terms *terms, const struct call *call,
+                    struct buf *out)
 {
     struct call original = *call;
     struct err err;
@@ -397,8 +397,9 @@ bool decide_hint(const struct conversation *conversation, size_t count,
                  const struct terms *terms, struct view what,
                  const struct record *result)
 {
-    struct deed deed = brake_deed(brake_action(result->tool, what), result);
+    struct call_digest digest =
+        brake_digest(brake_action(result->tool, what), result);
     return conversation->job->kind == JOB_CONVERSATION &&
            result->brake == BRAKED_NOT &&
-           brake_hints(conversation->deeds, count, &deed, terms->repeats);
+           brake_hints(conversation->digests, count, &digest, terms->repeats);
 }

@@ -8,7 +8,7 @@
 
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/budget.h"
-#include "consumer/conversation/picture.h"
+#include "consumer/conversation/request_image.h"
 #include "consumer/conversation/terms.h"
 #include "consumer/model/model.h"
 
@@ -32,9 +32,9 @@ bool decide_may_ask(const struct conversation *conversation,
 
 /* Which pictures the next request holds, the newest first: their bytes are the
  * caller's to bring. */
-size_t decide_pictures(const struct conversation *conversation,
-                       const struct terms *terms,
-                       struct picture pictures[MAX_SHOWN]);
+size_t decide_images(const struct conversation *conversation,
+                     const struct terms *terms,
+                     struct request_image images[MAX_SHOWN]);
 
 enum ask_kind {
     ASK_NEXT,  /* what was asked before, and not answered, counts */
@@ -43,28 +43,30 @@ enum ask_kind {
 };
 
 /* What a request depends on beside conversation and terms. */
-struct beside {
+struct request_context {
     enum ask_kind kind;
-    const struct picture *pictures; /* those decided on; some without bytes */
-    size_t picture_count;
+    const struct request_image
+        *images; /* those decided on; some without bytes */
+    size_t image_count;
 };
 
 /* The request of the next turn; or one for a summary of what that would leave
  * out, where the endpoint is to be asked for one and there is no limit near. */
-struct decided {
-    struct asked_for asked;       /* what is sent of the conversation */
-    struct model_request request; /* borrows its messages */
-    struct budget_plan plan;      /* what it may take */
+struct model_plan {
+    struct request_messages content; /* what is sent of the conversation */
+    struct model_request request;    /* borrows its messages */
+    struct budget_plan bounds;       /* what it may take */
     const char *last; /* why it asks for an answer, a code; "": it does not */
     enum record_purpose purpose; /* a summary: the turn comes after it */
 };
 
-/* The caller lets decided->asked.messages go, whatever has come. Errors:
- * model_context; with decided->plan.fits false not even an answer can be asked
+/* The caller lets plan->content.messages go, whatever has come. Errors:
+ * model_context; with plan->bounds.fits false not even an answer can be asked
  * for: token_limit, cost_limit. */
 bool decide_request(const struct conversation *conversation,
-                    const struct terms *terms, const struct beside *beside,
-                    struct decided *decided, struct err *err);
+                    const struct terms *terms,
+                    const struct request_context *context,
+                    struct model_plan *plan, struct err *err);
 /* That error, of a conversation that has ended with it. */
 void decide_why_spent(const struct conversation *conversation,
                       const struct terms *terms, struct err *why);
@@ -73,8 +75,8 @@ void decide_why_spent(const struct conversation *conversation,
 
 /* conversation_next(); but no other answer is asked for, after so many that
  * were not of the form that the job names. */
-enum next decide_next(const struct conversation *conversation,
-                      const struct terms *terms);
+enum next_action decide_next(const struct conversation *conversation,
+                             const struct terms *terms);
 
 /* With decide_next() at NEXT_END: the state that the job ends in. why:
  * zeroed when it is completed. */
@@ -104,19 +106,19 @@ enum ruling decide_tool(const struct conversation *conversation,
 
 /* The tool that the code of that call may call by that name. NULL: none.
  * Errors: unknown_tool, not_approved. */
-const struct tool *decide_inner(const struct conversation *conversation,
-                                const struct terms *terms, struct view call,
-                                struct view name, struct err *err);
+const struct tool *decide_code_tool(const struct conversation *conversation,
+                                    const struct terms *terms, struct view call,
+                                    struct view name, struct err *err);
 
 /* The next call of the reply that a person is asked about before any is run;
  * NULL: none. Those that cannot be carried out anyway are not. why: what is
  * wrong with what was written in its place; zeroed: nothing was. */
-const struct call *decide_question(const struct conversation *conversation,
+const struct call *decide_approval(const struct conversation *conversation,
                                    const struct terms *terms, struct err *why);
 /* What would be run of it, as it was understood, for that person to see. */
-void decide_shown(const struct conversation *conversation,
-                  const struct terms *terms, const struct call *call,
-                  struct buf *out);
+void decide_preview(const struct conversation *conversation,
+                    const struct terms *terms, const struct call *call,
+                    struct buf *out);
 
 /* What the model is told of a call that was not carried out, or that failed:
  * out is appended to. */
@@ -124,7 +126,7 @@ void decide_refusal(const struct call *call, enum ruling ruling,
                     const struct err *why, struct buf *out);
 
 /* Whether it is told beside a result that this leads nowhere. what: the code or
- * the arguments; count: so many deeds of the conversation were known. */
+ * the arguments; count: so many digests of the conversation were known. */
 bool decide_hint(const struct conversation *conversation, size_t count,
                  const struct terms *terms, struct view what,
                  const struct record *result);

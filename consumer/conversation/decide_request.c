@@ -18,12 +18,12 @@ bool decide_may_ask(const struct conversation *conversation,
                    endpoint->name);
 }
 
-size_t decide_pictures(const struct conversation *conversation,
-                       const struct terms *terms,
-                       struct picture pictures[MAX_SHOWN])
+size_t decide_images(const struct conversation *conversation,
+                     const struct terms *terms,
+                     struct request_image images[MAX_SHOWN])
 {
-    return pictures_choose(conversation, terms->pictures, terms->picture_bytes,
-                           pictures);
+    return images_choose(conversation, terms->pictures, terms->picture_bytes,
+                         images);
 }
 
 /* ------------------------------------------------------------------ plans */
@@ -34,7 +34,7 @@ static const char *last_by_turns(const struct conversation *conversation,
     uint64_t wish = conversation->job->limits.max_turns;
     if (conversation->turn >= terms_least(wish, terms->max_turns))
         return "turn_limit";
-    if (brake_before(conversation->deeds, conversation->result_count, 0,
+    if (brake_before(conversation->digests, conversation->result_count, 0,
                      terms->repeats) == BRAKE_LAST)
         return "loop";
     return "";
@@ -54,7 +54,8 @@ static struct budget budget_of(const struct conversation *conversation,
     return budget;
 }
 
-static struct ask ask_of(const struct terms *terms, const struct beside *beside,
+static struct ask ask_of(const struct terms *terms,
+                         const struct request_context *context,
                          const char *last)
 {
     return (struct ask){
@@ -63,46 +64,45 @@ static struct ask ask_of(const struct terms *terms, const struct beside *beside,
         .libraries = terms->libraries,
         .tools = terms->tools,
         .window = terms->endpoint->window,
-        .pictures = beside->picture_count,
+        .pictures = context->image_count,
         .last = *last != '\0',
-        .squeeze = beside->kind == ASK_LESS,
+        .squeeze = context->kind == ASK_LESS,
     };
 }
 
 static struct budget_plan plan_of(const struct budget *budget,
                                   const struct terms *terms,
-                                  const struct decided *decided)
+                                  const struct model_plan *plan)
 {
     const struct budget_request wish = {
-        .tokens = decided->asked.expected,
-        .reply = model_body_max_tokens(terms->endpoint, &decided->request),
+        .tokens = plan->content.expected,
+        .reply = model_body_max_tokens(terms->endpoint, &plan->request),
         .price = &terms->endpoint->price,
-        .last = decided->request.last,
+        .last = plan->request.last,
     };
     return budget_plan(budget, &wish);
 }
 
 static bool write_request(const struct conversation *conversation,
                           const struct terms *terms,
-                          const struct beside *beside, struct decided *decided,
-                          struct err *err)
+                          const struct request_context *context,
+                          struct model_plan *plan, struct err *err)
 {
-    const struct ask ask = ask_of(terms, beside, decided->last);
-    if (!ask_write(conversation, &ask, &decided->asked, err))
+    const struct ask ask = ask_of(terms, context, plan->last);
+    if (!ask_write(conversation, &ask, &plan->content, err))
         return false;
-    pictures_place(decided->asked.messages, beside->pictures,
-                   beside->picture_count);
-    decided->request = (struct model_request){
-        .messages = decided->asked.messages,
+    images_place(plan->content.messages, context->images, context->image_count);
+    plan->request = (struct model_request){
+        .messages = plan->content.messages,
         .tools = terms->tools,
         .parameters = conversation->parameters,
         .last = ask.last,
-        .pictures = beside->picture_count > 0,
+        .pictures = context->image_count > 0,
         .max_tokens = terms_least(conversation->job->limits.max_tokens,
                                   terms->max_tokens),
     };
-    const struct budget budget = budget_of(conversation, terms, beside->kind);
-    decided->plan = plan_of(&budget, terms, decided);
+    const struct budget budget = budget_of(conversation, terms, context->kind);
+    plan->bounds = plan_of(&budget, terms, plan);
     return true;
 }
 
@@ -123,36 +123,38 @@ static uint64_t summary_tokens(const struct conversation *conversation,
  * well. Near a limit what is left is for the answer. */
 static void write_summary(const struct conversation *conversation,
                           const struct terms *terms,
-                          const struct beside *beside, struct decided *decided)
+                          const struct request_context *context,
+                          struct model_plan *plan)
 {
-    const struct ask ask = ask_of(terms, beside, decided->last);
-    struct decided summary = { .last = "", .purpose = PURPOSE_SUMMARY };
-    if (!ask_summary(conversation, &ask, &summary.asked))
+    const struct ask ask = ask_of(terms, context, plan->last);
+    struct model_plan summary = { .last = "", .purpose = PURPOSE_SUMMARY };
+    if (!ask_summary(conversation, &ask, &summary.content))
         return;
     summary.request = (struct model_request){
-        .messages = summary.asked.messages,
+        .messages = summary.content.messages,
         .parameters = conversation->parameters,
         .max_tokens = summary_tokens(conversation, terms),
     };
-    struct budget budget = budget_of(conversation, terms, beside->kind);
-    budget.tokens += decided->plan.reserved;
-    budget.cost += decided->plan.cost;
-    summary.plan = plan_of(&budget, terms, &summary);
-    bool fits = summary.plan.fits && *summary.plan.limit == '\0';
-    json_decref(fits ? decided->asked.messages : summary.asked.messages);
+    struct budget budget = budget_of(conversation, terms, context->kind);
+    budget.tokens += plan->bounds.reserved;
+    budget.cost += plan->bounds.cost;
+    summary.bounds = plan_of(&budget, terms, &summary);
+    bool fits = summary.bounds.fits && *summary.bounds.limit == '\0';
+    json_decref(fits ? plan->content.messages : summary.content.messages);
     if (fits)
-        *decided = summary;
+        *plan = summary;
 }
 
 /* The same, but for an answer. */
 static bool write_last(const struct conversation *conversation,
-                       const struct terms *terms, const struct beside *beside,
-                       struct decided *decided, struct err *err)
+                       const struct terms *terms,
+                       const struct request_context *context,
+                       struct model_plan *plan, struct err *err)
 {
-    decided->last = decided->plan.limit;
-    json_decref(decided->asked.messages);
-    decided->asked.messages = NULL;
-    return write_request(conversation, terms, beside, decided, err);
+    plan->last = plan->bounds.limit;
+    json_decref(plan->content.messages);
+    plan->content.messages = NULL;
+    return write_request(conversation, terms, context, plan, err);
 }
 
 /* ------------------------------------------------------------------ limits */
@@ -188,26 +190,27 @@ void decide_why_spent(const struct conversation *conversation,
 }
 
 bool decide_request(const struct conversation *conversation,
-                    const struct terms *terms, const struct beside *beside,
-                    struct decided *decided, struct err *err)
+                    const struct terms *terms,
+                    const struct request_context *context,
+                    struct model_plan *plan, struct err *err)
 {
-    struct budget_plan *plan = &decided->plan;
-    *decided = (struct decided){ .plan.fits = true };
-    decided->last = last_by_turns(conversation, terms);
-    if (!write_request(conversation, terms, beside, decided, err))
+    struct budget_plan *bounds = &plan->bounds;
+    *plan = (struct model_plan){ .bounds.fits = true };
+    plan->last = last_by_turns(conversation, terms);
+    if (!write_request(conversation, terms, context, plan, err))
         return false;
-    bool limited = plan->fits && *plan->limit != '\0';
-    if (limited && *decided->last == '\0' &&
-        !write_last(conversation, terms, beside, decided, err))
+    bool limited = bounds->fits && *bounds->limit != '\0';
+    if (limited && *plan->last == '\0' &&
+        !write_last(conversation, terms, context, plan, err))
         return false;
-    if (!plan->fits) {
+    if (!bounds->fits) {
         const struct budget budget =
-            budget_of(conversation, terms, beside->kind);
-        return does_not_fit(&budget, view_of(plan->limit), err);
+            budget_of(conversation, terms, context->kind);
+        return does_not_fit(&budget, view_of(bounds->limit), err);
     }
     if (!limited && terms->endpoint->summarises)
-        write_summary(conversation, terms, beside, decided);
-    if (plan->max_tokens > 0)
-        decided->request.max_tokens = plan->max_tokens;
+        write_summary(conversation, terms, context, plan);
+    if (bounds->max_tokens > 0)
+        plan->request.max_tokens = bounds->max_tokens;
     return true;
 }

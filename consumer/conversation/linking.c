@@ -3,37 +3,37 @@
 
 #include "consumer/conversation/links.h"
 
-static void add_images(struct links *links, struct linked *items,
+static void add_images(struct links *links, struct link_item *items,
                        const struct list *list)
 {
     const struct image_ref *images = list->items;
     for (size_t i = 0; i < list->count; i++)
-        items[links->count++] = (struct linked){
+        items[links->count++] = (struct link_item){
             .name = images[i].name,
             .blob = images[i].blob,
         };
 }
 
 /* As the cell left them, the last one first. */
-static void add_files(struct links *links, struct linked *items,
+static void add_files(struct links *links, struct link_item *items,
                       const struct list *list)
 {
     const struct cell_file *files = list->items;
     for (size_t i = list->count; i-- > 0;)
         if (files[i].blob.len > 0)
-            items[links->count++] = (struct linked){
+            items[links->count++] = (struct link_item){
                 .name = files[i].name,
                 .path = files[i].path,
                 .blob = files[i].blob,
             };
 }
 
-static void add_uploads(struct links *links, struct linked *items,
+static void add_uploads(struct links *links, struct link_item *items,
                         const struct list *list)
 {
     const struct file_ref *files = list->items;
     for (size_t i = 0; i < list->count; i++)
-        items[links->count++] = (struct linked){
+        items[links->count++] = (struct link_item){
             .name = files[i].name,
             .blob = files[i].blob,
         };
@@ -52,7 +52,7 @@ static size_t count_of(const struct conversation *conversation)
 static struct links links_of(const struct conversation *conversation,
                              const char *template, struct arena *arena)
 {
-    struct linked *items =
+    struct link_item *items =
         arena_alloc(arena, (count_of(conversation) + 1) * sizeof(*items));
     struct links links = {
         .template = template,

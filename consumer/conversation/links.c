@@ -43,7 +43,7 @@ static void add_escaped(struct buf *out, struct view text)
 }
 
 static void add_link(struct buf *out, const struct links *links,
-                     const struct linked *to)
+                     const struct link_item *to)
 {
     const struct {
         const char *word;
@@ -116,7 +116,7 @@ static bool strip(struct view *text, const char *head)
     return true;
 }
 
-static const struct linked *find(const struct links *links, struct view name)
+static const struct link_item *find(const struct links *links, struct view name)
 {
     for (size_t i = 0; i < links->count; i++)
         if (view_equal(links->items[i].name, name) ||
@@ -133,7 +133,8 @@ static struct view base_of(struct view path)
 }
 
 /* In whatever folder models believe that they work. */
-static const struct linked *meant(const struct links *links, struct view target)
+static const struct link_item *meant(const struct links *links,
+                                     struct view target)
 {
     CLEANUP(buf_finish) struct buf plain;
     buf_init(&plain, TARGET_BYTES);
@@ -147,7 +148,7 @@ static const struct linked *meant(const struct links *links, struct view target)
         strip(&name, "/");
     while (strip(&name, "./"))
         ;
-    const struct linked *found = name.len == 0 ? NULL : find(links, name);
+    const struct link_item *found = name.len == 0 ? NULL : find(links, name);
     if (found == NULL && loose && name.len > 0)
         found = find(links, base_of(name));
     return found;
@@ -205,12 +206,12 @@ static size_t behind_code(struct paragraph *paragraph, size_t at)
 }
 
 /* [at, end) of a target; whole_end: behind its bracket, where it has some. */
-struct target {
+struct link_target {
     size_t at, end, whole_end;
 };
 
 static bool read_bracketed(const struct paragraph *paragraph, size_t at,
-                           struct target *target)
+                           struct link_target *target)
 {
     size_t end = at + 1;
     for (; end - at < TARGET_BYTES; end++) {
@@ -222,12 +223,12 @@ static bool read_bracketed(const struct paragraph *paragraph, size_t at,
         else if (byte == '\0' || byte == '<' || byte == '\n')
             return false;
     }
-    *target = (struct target){ at + 1, end, end + 1 };
+    *target = (struct link_target){ at + 1, end, end + 1 };
     return byte_at(paragraph, end) == '>';
 }
 
 static bool read_target(const struct paragraph *paragraph, size_t at,
-                        struct target *target)
+                        struct link_target *target)
 {
     if (byte_at(paragraph, at) == '<')
         return read_bracketed(paragraph, at, target);
@@ -245,7 +246,7 @@ static bool read_target(const struct paragraph *paragraph, size_t at,
     }
     if (end > paragraph->text.len)
         end = paragraph->text.len;
-    *target = (struct target){ at, end, end };
+    *target = (struct link_target){ at, end, end };
     return end > at && depth == 0;
 }
 
@@ -276,22 +277,23 @@ static bool ends_link(const struct paragraph *paragraph, size_t at)
 /* With blanks in it, as nobody may write it and models do: to the line's first
  * bracket. */
 static bool read_sloppy(const struct paragraph *paragraph, size_t at,
-                        struct target *target)
+                        struct link_target *target)
 {
     size_t end = at;
     while (end < paragraph->text.len && end - at < TARGET_BYTES &&
            paragraph->text.data[end] != '\0' &&
            strchr("()[]<>`\\\r\n", paragraph->text.data[end]) == NULL)
         end++;
-    *target = (struct target){ at, end, end };
+    *target = (struct link_target){ at, end, end };
     return end > at && byte_at(paragraph, end) == ')';
 }
 
-static bool rewrite(struct paragraph *paragraph, const struct target *target)
+static bool rewrite(struct paragraph *paragraph,
+                    const struct link_target *target)
 {
     struct view name = { paragraph->text.data + target->at,
                          target->end - target->at };
-    const struct linked *to = meant(paragraph->links, name);
+    const struct link_item *to = meant(paragraph->links, name);
     if (to == NULL)
         return false;
     buf_append(paragraph->out, paragraph->text.data + paragraph->copied,
@@ -304,7 +306,7 @@ static bool rewrite(struct paragraph *paragraph, const struct target *target)
 /* at: behind "](". Where to read on. */
 static size_t take_link(struct paragraph *paragraph, size_t at)
 {
-    struct target target;
+    struct link_target target;
     size_t begin = skip_blanks(paragraph, at);
     if (read_target(paragraph, begin, &target) &&
         ends_link(paragraph, target.whole_end)) {
@@ -319,7 +321,7 @@ static size_t take_link(struct paragraph *paragraph, size_t at)
 /* "[label]: target", at the beginning of a line. Where to read on. */
 static size_t take_definition(struct paragraph *paragraph, size_t at)
 {
-    struct target target;
+    struct link_target target;
     size_t i = at;
     while (i - at < CODE_COLUMNS && byte_at(paragraph, i) == ' ')
         i++;

@@ -12,7 +12,7 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/err.h"
 
-struct linked {
+struct link_item {
     struct view name; /* as the result has it */
     struct view path; /* in the workspace; empty: as name */
     struct view blob;
@@ -21,7 +21,7 @@ struct linked {
 struct links {
     const char *template; /* {blob}, {name}, {job} in it are replaced */
     struct view job;
-    const struct linked *items; /* the first that is meant counts */
+    const struct link_item *items; /* the first that is meant counts */
     size_t count;
 };
 

@@ -75,8 +75,7 @@ bool memory_recall(struct conversation *conversation, struct view bytes,
 /* Of the last thing that the user has said: its texts. */
 static void add_question(struct buf *out, const struct conversation *talk)
 {
-    const json_t *content =
-        json_object_get(conversation_asked(talk), "content");
+    const json_t *content = json_object_get(conversation_task(talk), "content");
     buf_init(out, MAX_JOB_BYTES);
     if (json_is_string(content))
         buf_append(out, json_string_value(content),

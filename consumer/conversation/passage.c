@@ -10,7 +10,7 @@
 enum { FREE_BYTES = 4 << 20 }; /* that may be read in vain, in any text */
 
 /* Answers about what may stand at a place. */
-enum found { NOTHING, FOUND };
+enum lookup { NOTHING, FOUND };
 
 static struct view part(struct view text, size_t start, size_t end)
 {
@@ -42,7 +42,7 @@ static bool is_patient(const struct passages *passages)
 }
 
 /* A block of code that is being read. */
-struct block {
+struct code_block {
     struct python python;
     const struct fence *fence; /* one of these is what holds it */
     const struct tag *tag;
@@ -56,9 +56,9 @@ struct block {
     bool again;   /* opened again: the first mark was only spoken of */
 };
 
-static struct block block_at(size_t start)
+static struct code_block block_at(size_t start)
 {
-    return (struct block){
+    return (struct code_block){
         .start = start,
         .at = start,
         .end = NOWHERE,
@@ -67,7 +67,7 @@ static struct block block_at(size_t start)
     };
 }
 
-static bool is_whole(struct passages *passages, const struct block *block,
+static bool is_whole(struct passages *passages, const struct code_block *block,
                      size_t end)
 {
     if (!is_patient(passages))
@@ -82,8 +82,8 @@ static bool is_whole(struct passages *passages, const struct block *block,
 }
 
 /* A mark that closes the block, unless it stands in a string. */
-static void meet_end(struct passages *passages, struct block *block, size_t end,
-                     size_t after)
+static void meet_end(struct passages *passages, struct code_block *block,
+                     size_t end, size_t after)
 {
     if (is_whole(passages, block, end)) {
         block->end = end;
@@ -94,13 +94,14 @@ static void meet_end(struct passages *passages, struct block *block, size_t end,
     }
 }
 
-static void feed_to(struct passages *passages, struct block *block, size_t end)
+static void feed_to(struct passages *passages, struct code_block *block,
+                    size_t end)
 {
     python_feed(&block->python, part(passages->text, block->at, end));
     block->at = end;
 }
 
-static void note_label(struct block *block, struct view line)
+static void note_label(struct code_block *block, struct view line)
 {
     struct view value;
     size_t stars;
@@ -112,7 +113,7 @@ static void note_label(struct block *block, struct view line)
 
 /* A line of a fenced block. A fence that says Python, outside of strings, ends
  * it: the closing one was forgotten. */
-static void read_line(struct passages *passages, struct block *block)
+static void read_line(struct passages *passages, struct code_block *block)
 {
     struct fence inner;
     size_t next;
@@ -130,7 +131,7 @@ static void read_line(struct passages *passages, struct block *block)
 }
 
 /* What comes of a block in tags up to the next < or the line's end. */
-static void read_piece(struct passages *passages, struct block *block)
+static void read_piece(struct passages *passages, struct code_block *block)
 {
     struct view text = passages->text;
     struct tag_mark mark;
@@ -157,8 +158,8 @@ static void read_piece(struct passages *passages, struct block *block)
 
 /* Where a block ends that nothing closes: at the first mark that seemed to
  * stand in a string, or where a label says that its author has gone on. */
-static enum found end_without_mark(struct passages *passages,
-                                   struct block *block)
+static enum lookup end_without_mark(struct passages *passages,
+                                    struct code_block *block)
 {
     size_t len = passages->text.len;
 
@@ -176,7 +177,8 @@ static enum found end_without_mark(struct passages *passages,
 }
 
 /* Reads to the block's end. NOTHING: it has none. */
-static enum found read_block(struct passages *passages, struct block *block)
+static enum lookup read_block(struct passages *passages,
+                              struct code_block *block)
 {
     while (block->at < passages->text.len && block->end == NOWHERE &&
            !block->again) {
@@ -192,8 +194,8 @@ static enum found read_block(struct passages *passages, struct block *block)
     return end_without_mark(passages, block);
 }
 
-static enum found give(struct passages *passages, struct passage *out,
-                       enum passage_kind kind, size_t end)
+static enum lookup give(struct passages *passages, struct passage *out,
+                        enum passage_kind kind, size_t end)
 {
     out->kind = kind;
     out->whole = part(passages->text, passages->at, end);
@@ -201,8 +203,9 @@ static enum found give(struct passages *passages, struct passage *out,
     return FOUND;
 }
 
-static enum found give_block(struct passages *passages, struct passage *out,
-                             enum passage_kind kind, const struct block *block)
+static enum lookup give_block(struct passages *passages, struct passage *out,
+                              enum passage_kind kind,
+                              const struct code_block *block)
 {
     out->body = part(passages->text, block->start, block->end);
     return give(passages, out, kind, block->after);
@@ -210,8 +213,8 @@ static enum found give_block(struct passages *passages, struct passage *out,
 
 /* Nothing is lost when it is never closed: its first line is prose then, and
  * what follows is read as if it were not there. */
-static enum found take_other(struct passages *passages, struct passage *out,
-                             const struct fence *fence, size_t start)
+static enum lookup take_other(struct passages *passages, struct passage *out,
+                              const struct fence *fence, size_t start)
 {
     struct view text = passages->text;
     struct fence inner;
@@ -234,8 +237,8 @@ static enum found take_other(struct passages *passages, struct passage *out,
 }
 
 /* One that is never closed is code only when it cannot be anything else. */
-static enum found take_bare(struct passages *passages, struct passage *out,
-                            struct block *block)
+static enum lookup take_bare(struct passages *passages, struct passage *out,
+                             struct code_block *block)
 {
     struct view body;
 
@@ -249,10 +252,10 @@ static enum found take_bare(struct passages *passages, struct passage *out,
     return give_block(passages, out, PASSAGE_BARE, block);
 }
 
-static enum found take_fence(struct passages *passages, struct passage *out,
-                             const struct fence *fence, size_t start)
+static enum lookup take_fence(struct passages *passages, struct passage *out,
+                              const struct fence *fence, size_t start)
 {
-    struct block block = block_at(start);
+    struct code_block block = block_at(start);
 
     block.fence = fence;
     if (fence->language == FENCE_BARE)
@@ -264,11 +267,11 @@ static enum found take_fence(struct passages *passages, struct passage *out,
 }
 
 /* A tag that is only spoken of is prose. */
-static enum found take_execute(struct passages *passages, struct passage *out,
-                               const struct tag_mark *mark)
+static enum lookup take_execute(struct passages *passages, struct passage *out,
+                                const struct tag_mark *mark)
 {
     struct view text = passages->text;
-    struct block block = block_at(mark->end);
+    struct code_block block = block_at(mark->end);
     bool own = tag_begins_line(text, mark->start);
 
     if (mark->tag->own_line && !own)
@@ -311,8 +314,8 @@ static bool find_closing(struct passages *passages, const struct tag_mark *mark,
 
 /* Who stopped without closing has said there what there is to say: only the
  * tag is left out. Who was cut off has said nothing yet. */
-static enum found take_thought(struct passages *passages, struct passage *out,
-                               const struct tag_mark *mark)
+static enum lookup take_thought(struct passages *passages, struct passage *out,
+                                const struct tag_mark *mark)
 {
     struct tag_mark closing;
 
@@ -327,8 +330,8 @@ static enum found take_thought(struct passages *passages, struct passage *out,
 }
 
 /* Behind a tag that is only spoken of comes another before it is closed. */
-static enum found take_solution(struct passages *passages, struct passage *out,
-                                const struct tag_mark *mark)
+static enum lookup take_solution(struct passages *passages, struct passage *out,
+                                 const struct tag_mark *mark)
 {
     struct view text = passages->text;
     struct tag_mark closing;
@@ -356,7 +359,7 @@ static enum found take_solution(struct passages *passages, struct passage *out,
     return give(passages, out, PASSAGE_SOLUTION, mark->end);
 }
 
-static enum found take_mark(struct passages *passages, struct passage *out)
+static enum lookup take_mark(struct passages *passages, struct passage *out)
 {
     struct tag_mark mark;
 
@@ -387,7 +390,7 @@ static bool opens_late(const struct passages *passages, size_t at,
     return text.data[at] != '>';
 }
 
-static enum found take_line(struct passages *passages, struct passage *out)
+static enum lookup take_line(struct passages *passages, struct passage *out)
 {
     struct fence fence;
     size_t next;
@@ -400,7 +403,7 @@ static enum found take_line(struct passages *passages, struct passage *out)
     return take_fence(passages, out, &fence, next);
 }
 
-static enum found take_late(struct passages *passages, struct passage *out)
+static enum lookup take_late(struct passages *passages, struct passage *out)
 {
     struct fence fence;
     size_t next;
@@ -412,7 +415,7 @@ static enum found take_late(struct passages *passages, struct passage *out)
 }
 
 /* To the line's end, or to what may be no prose any more. */
-static enum found take_prose(struct passages *passages, struct passage *out)
+static enum lookup take_prose(struct passages *passages, struct passage *out)
 {
     struct view text = passages->text;
     struct tag_mark mark;
@@ -434,7 +437,7 @@ static enum found take_prose(struct passages *passages, struct passage *out)
 
 bool passages_next(struct passages *passages, struct passage *out)
 {
-    enum found found = NOTHING;
+    enum lookup found = NOTHING;
 
     if (passages->at >= passages->text.len)
         return false;

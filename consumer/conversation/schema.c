@@ -7,13 +7,13 @@
 #include "consumer/conversation/schema_word.h"
 #include "schemas/message/buf.h"
 
-struct place place_inside(const struct place *outer, const char *name,
-                          size_t index)
+struct schema_path place_inside(const struct schema_path *outer,
+                                const char *name, size_t index)
 {
-    return (struct place){ outer, name, index, outer->depth + 1 };
+    return (struct schema_path){ outer, name, index, outer->depth + 1 };
 }
 
-static void write_place(struct buf *out, const struct place *place)
+static void write_place(struct buf *out, const struct schema_path *place)
 {
     if (place->outer == NULL) {
         buf_add(out, VIEW("$"));
@@ -27,7 +27,7 @@ static void write_place(struct buf *out, const struct place *place)
 }
 
 /* The end of a long path is what helps. */
-bool place_wrong(struct check *check, const struct place *place,
+bool place_wrong(struct schema_check *check, const struct schema_path *place,
                  const char *format, ...)
 {
     enum { MOST = 100 };
@@ -45,8 +45,9 @@ bool place_wrong(struct check *check, const struct place *place,
                    text);
 }
 
-bool place_wrong_value(struct check *check, const struct place *place,
-                       const json_t *value, const char *must)
+bool place_wrong_value(struct schema_check *check,
+                       const struct schema_path *place, const json_t *value,
+                       const char *must)
 {
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY |
                                        JSON_REAL_PRECISION(6));
@@ -59,8 +60,8 @@ bool place_wrong_value(struct check *check, const struct place *place,
 
 /* ------------------------------------------------------------------- words */
 
-static bool check_schema(struct check *check, const struct place *place,
-                         const json_t *schema);
+static bool check_schema(struct schema_check *check,
+                         const struct schema_path *place, const json_t *schema);
 
 static bool is_type(const json_t *type)
 {
@@ -76,8 +77,9 @@ static bool is_type(const json_t *type)
 
 #define A_TYPE "string, integer, number, boolean, array, object or null"
 
-static bool check_list(struct check *check, const struct place *place,
-                       const json_t *word, enum form form)
+static bool check_list(struct schema_check *check,
+                       const struct schema_path *place, const json_t *word,
+                       enum keyword_form form)
 {
     size_t i;
     json_t *one;
@@ -85,7 +87,7 @@ static bool check_list(struct check *check, const struct place *place,
         (form != FORM_NAMES && json_array_size(word) == 0))
         return place_wrong_value(check, place, word, "a list");
     json_array_foreach(word, i, one) {
-        struct place there = place_inside(place, NULL, i);
+        struct schema_path there = place_inside(place, NULL, i);
         if (form == FORM_NAMES && !json_is_string(one))
             return place_wrong_value(check, &there, one, "a text");
         if (form == FORM_TYPE && !is_type(one))
@@ -96,8 +98,8 @@ static bool check_list(struct check *check, const struct place *place,
     return true;
 }
 
-static bool check_members(struct check *check, const struct place *place,
-                          const json_t *word)
+static bool check_members(struct schema_check *check,
+                          const struct schema_path *place, const json_t *word)
 {
     const char *name;
     json_t *of;
@@ -105,15 +107,16 @@ static bool check_members(struct check *check, const struct place *place,
         return place_wrong_value(check, place, word, "an object");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)word, name, of) {
-        struct place there = place_inside(place, name, 0);
+        struct schema_path there = place_inside(place, name, 0);
         if (!check_schema(check, &there, of))
             return false;
     }
     return true;
 }
 
-static bool check_word(struct check *check, const struct place *place,
-                       enum form form, const json_t *word)
+static bool check_word(struct schema_check *check,
+                       const struct schema_path *place, enum keyword_form form,
+                       const json_t *word)
 {
     switch (form) {
     case FORM_ANY:
@@ -148,8 +151,8 @@ static bool check_word(struct check *check, const struct place *place,
     return false;
 }
 
-static bool check_schema(struct check *check, const struct place *place,
-                         const json_t *schema)
+static bool check_schema(struct schema_check *check,
+                         const struct schema_path *place, const json_t *schema)
 {
     const char *name;
     json_t *word;
@@ -161,7 +164,7 @@ static bool check_schema(struct check *check, const struct place *place,
                            MAX_SCHEMA_DEPTH);
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)schema, name, word) {
-        struct place there = place_inside(place, name, 0);
+        struct schema_path there = place_inside(place, name, 0);
         const struct keyword *keyword = keyword_find(name);
         if (keyword == NULL)
             return place_wrong(
@@ -175,6 +178,6 @@ static bool check_schema(struct check *check, const struct place *place,
 
 bool schema_check(const json_t *schema, struct err *err)
 {
-    struct check check = { schema, 0, "bad_field", err };
-    return check_schema(&check, &(struct place){ 0 }, schema);
+    struct schema_check check = { schema, 0, "bad_field", err };
+    return check_schema(&check, &(struct schema_path){ 0 }, schema);
 }

@@ -35,12 +35,13 @@ static bool is_of_type(const json_t *value, const char *type)
     return json_is_null(value);
 }
 
-static bool fits_schema(struct check *check, const struct place *place,
-                        const json_t *schema, const json_t *value);
+static bool fits_schema(struct schema_check *check,
+                        const struct schema_path *place, const json_t *schema,
+                        const json_t *value);
 
-static bool fit_type(struct check *check, const struct place *place,
-                     const json_t *schema, const json_t *word,
-                     const json_t *value)
+static bool fit_type(struct schema_check *check,
+                     const struct schema_path *place, const json_t *schema,
+                     const json_t *word, const json_t *value)
 {
     size_t i;
     json_t *one;
@@ -57,9 +58,9 @@ static bool fit_type(struct check *check, const struct place *place,
     return place_wrong_value(check, place, value, must);
 }
 
-static bool fit_enum(struct check *check, const struct place *place,
-                     const json_t *schema, const json_t *word,
-                     const json_t *value)
+static bool fit_enum(struct schema_check *check,
+                     const struct schema_path *place, const json_t *schema,
+                     const json_t *word, const json_t *value)
 {
     size_t i;
     json_t *one;
@@ -73,9 +74,9 @@ static bool fit_enum(struct check *check, const struct place *place,
     return place_wrong_value(check, place, value, must);
 }
 
-static bool fit_const(struct check *check, const struct place *place,
-                      const json_t *schema, const json_t *word,
-                      const json_t *value)
+static bool fit_const(struct schema_check *check,
+                      const struct schema_path *place, const json_t *schema,
+                      const json_t *word, const json_t *value)
 {
     (void)schema;
     if (json_equal(word, value))
@@ -89,7 +90,8 @@ static bool fit_const(struct check *check, const struct place *place,
 
 /* ----------------------------------------------------------------- objects */
 
-static bool fit_properties(struct check *check, const struct place *place,
+static bool fit_properties(struct schema_check *check,
+                           const struct schema_path *place,
                            const json_t *schema, const json_t *word,
                            const json_t *value)
 {
@@ -99,16 +101,16 @@ static bool fit_properties(struct check *check, const struct place *place,
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)word, name, of) {
         const json_t *member = json_object_get(value, name);
-        struct place there = place_inside(place, name, 0);
+        struct schema_path there = place_inside(place, name, 0);
         if (member != NULL && !fits_schema(check, &there, of, member))
             return false;
     }
     return true;
 }
 
-static bool fit_required(struct check *check, const struct place *place,
-                         const json_t *schema, const json_t *word,
-                         const json_t *value)
+static bool fit_required(struct schema_check *check,
+                         const struct schema_path *place, const json_t *schema,
+                         const json_t *word, const json_t *value)
 {
     size_t i;
     json_t *name;
@@ -121,7 +123,8 @@ static bool fit_required(struct check *check, const struct place *place,
     return true;
 }
 
-static bool fit_additional(struct check *check, const struct place *place,
+static bool fit_additional(struct schema_check *check,
+                           const struct schema_path *place,
                            const json_t *schema, const json_t *word,
                            const json_t *value)
 {
@@ -132,7 +135,7 @@ static bool fit_additional(struct check *check, const struct place *place,
         return true;
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)value, name, member) {
-        struct place there = place_inside(place, name, 0);
+        struct schema_path there = place_inside(place, name, 0);
         if (json_object_get(known, name) != NULL)
             continue;
         if (json_is_false(word))
@@ -145,15 +148,15 @@ static bool fit_additional(struct check *check, const struct place *place,
 
 /* ------------------------------------------------------------ lists, texts */
 
-static bool fit_items(struct check *check, const struct place *place,
-                      const json_t *schema, const json_t *word,
-                      const json_t *value)
+static bool fit_items(struct schema_check *check,
+                      const struct schema_path *place, const json_t *schema,
+                      const json_t *word, const json_t *value)
 {
     size_t i;
     json_t *item;
     (void)schema;
     json_array_foreach(value, i, item) {
-        struct place there = place_inside(place, NULL, i);
+        struct schema_path there = place_inside(place, NULL, i);
         if (!fits_schema(check, &there, word, item))
             return false;
     }
@@ -169,8 +172,9 @@ static size_t characters(const json_t *text)
     return count;
 }
 
-static bool fit_size(struct check *check, const struct place *place,
-                     size_t size, const json_t *word, bool most, const char *of)
+static bool fit_size(struct schema_check *check,
+                     const struct schema_path *place, size_t size,
+                     const json_t *word, bool most, const char *of)
 {
     size_t bound = (size_t)json_integer_value(word);
     return (most ? size <= bound : size >= bound) ||
@@ -179,9 +183,9 @@ static bool fit_size(struct check *check, const struct place *place,
 }
 
 #define SIZE(name, holds, size, most, of)                                      \
-    static bool name(struct check *check, const struct place *place,           \
-                     const json_t *schema, const json_t *word,                 \
-                     const json_t *value)                                      \
+    static bool name(struct schema_check *check,                               \
+                     const struct schema_path *place, const json_t *schema,    \
+                     const json_t *word, const json_t *value)                  \
     {                                                                          \
         (void)schema;                                                          \
         return !holds(value) ||                                                \
@@ -195,9 +199,9 @@ SIZE(fit_max_length, json_is_string, characters, true, "characters")
 /* ----------------------------------------------------------------- numbers */
 
 #define BOUND(name, sign, words)                                               \
-    static bool name(struct check *check, const struct place *place,           \
-                     const json_t *schema, const json_t *word,                 \
-                     const json_t *value)                                      \
+    static bool name(struct schema_check *check,                               \
+                     const struct schema_path *place, const json_t *schema,    \
+                     const json_t *word, const json_t *value)                  \
     {                                                                          \
         char must[64];                                                         \
         (void)schema;                                                          \
@@ -214,7 +218,7 @@ BOUND(fit_below, <, "less than")
 
 /* ------------------------------------------------------------ other schemas */
 
-static bool fit_any(struct check *check, const struct place *place,
+static bool fit_any(struct schema_check *check, const struct schema_path *place,
                     const json_t *schema, const json_t *word,
                     const json_t *value)
 {
@@ -234,7 +238,8 @@ static bool fit_any(struct check *check, const struct place *place,
                    first.text);
 }
 
-const json_t *schema_referred(const struct check *check, const json_t *word)
+const json_t *schema_referred(const struct schema_check *check,
+                              const json_t *word)
 {
     static const char *const lists[] = { "$defs", "definitions" };
     const char *name = json_string_value(word);
@@ -248,11 +253,11 @@ const json_t *schema_referred(const struct check *check, const json_t *word)
     return NULL;
 }
 
-static bool fit_ref(struct check *check, const struct place *place,
+static bool fit_ref(struct schema_check *check, const struct schema_path *place,
                     const json_t *schema, const json_t *word,
                     const json_t *value)
 {
-    struct place there = *place;
+    struct schema_path there = *place;
     (void)schema;
     there.depth++; /* it may lead round in a circle */
     return fits_schema(check, &there, schema_referred(check, word), value);
@@ -298,8 +303,9 @@ const struct keyword *keyword_find(const char *name)
     return NULL;
 }
 
-static bool fits_schema(struct check *check, const struct place *place,
-                        const json_t *schema, const json_t *value)
+static bool fits_schema(struct schema_check *check,
+                        const struct schema_path *place, const json_t *schema,
+                        const json_t *value)
 {
     if (place->depth > MAX_SCHEMA_DEPTH)
         return place_wrong(check, place, "is nested deeper than %d",
@@ -321,6 +327,6 @@ static bool fits_schema(struct check *check, const struct place *place,
 
 bool schema_fits(const json_t *schema, const json_t *value, struct err *err)
 {
-    struct check check = { schema, 0, "bad_output", err };
-    return fits_schema(&check, &(struct place){ 0 }, schema, value);
+    struct schema_check check = { schema, 0, "bad_output", err };
+    return fits_schema(&check, &(struct schema_path){ 0 }, schema, value);
 }

@@ -6,14 +6,14 @@
 #include "consumer/conversation/schema.h"
 
 /* Where we are: of a value, or of the schema itself. */
-struct place {
-    const struct place *outer;
+struct schema_path {
+    const struct schema_path *outer;
     const char *name; /* NULL: index */
     size_t index;
     size_t depth;
 };
 
-struct check {
+struct schema_check {
     const json_t *root;
     size_t steps;
     const char *code;
@@ -21,16 +21,17 @@ struct check {
 };
 
 /* schema.c: one place further in. */
-struct place place_inside(const struct place *outer, const char *name,
-                          size_t index);
+struct schema_path place_inside(const struct schema_path *outer,
+                                const char *name, size_t index);
 /* Where it is wrong, and why. False, always. */
-bool place_wrong(struct check *check, const struct place *place,
+bool place_wrong(struct schema_check *check, const struct schema_path *place,
                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* "is "x", must be a number" */
-bool place_wrong_value(struct check *check, const struct place *place,
-                       const json_t *value, const char *must);
+bool place_wrong_value(struct schema_check *check,
+                       const struct schema_path *place, const json_t *value,
+                       const char *must);
 
-enum form {
+enum keyword_form {
     FORM_ANY,
     FORM_TYPE,
     FORM_LIST,  /* not empty */
@@ -46,15 +47,16 @@ enum form {
 
 struct keyword {
     const char *name;
-    enum form form;
+    enum keyword_form form;
     /* NULL: it tells people something */
-    bool (*fit)(struct check *check, const struct place *place,
+    bool (*fit)(struct schema_check *check, const struct schema_path *place,
                 const json_t *schema, const json_t *word, const json_t *value);
 };
 /* schema_fit.c: NULL: there is none of that name. */
 const struct keyword *keyword_find(const char *name);
 
 /* What $ref means; NULL: nothing that is there. */
-const json_t *schema_referred(const struct check *check, const json_t *word);
+const json_t *schema_referred(const struct schema_check *check,
+                              const json_t *word);
 
 #endif

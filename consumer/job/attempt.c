@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/activity/recall.h"
 #include "consumer/blob.h"
-#include "consumer/job/question.h"
+#include "consumer/job/approval_wait.h"
 #include "consumer/log.h"
-#include "consumer/step/recall.h"
 
 enum {
     SAVE_MS = 60 * 1000,
@@ -24,7 +24,7 @@ static void on_entered(void *owner), heed_stop(void *owner);
 static const struct machine_state states[ATTEMPT_STATES] = {
     [LOADING] = { "loading", TO(WORKING) | TO(PARKING) | STOPS,
                   .enter = step_loading, .step = step_loading_files,
-                  .limit_ms = STEP_REDIS_MS },
+                  .limit_ms = ACTIVITY_REDIS_MS },
     [WORKING] = { "working", TO(PARKING) | STOPS, .step = step_working },
     [SAVING] = { "saving", TO(FINISHING) | TO(RELEASING) | TO(ENDED),
                  .enter = enter_saving, .landed = step_saved,
@@ -32,9 +32,9 @@ static const struct machine_state states[ATTEMPT_STATES] = {
     [FINISHING] = { "finishing", TO(ENDED), .enter = enter_finishing,
                     .landed = step_finished, .limit_ms = FINISH_MS },
     [RELEASING] = { "releasing", TO(ENDED), .enter = enter_releasing,
-                    .landed = step_released, .limit_ms = STEP_REDIS_MS },
+                    .landed = step_released, .limit_ms = ACTIVITY_REDIS_MS },
     [PARKING] = { "parking", TO(ENDED), .enter = enter_parking,
-                  .landed = step_parked, .limit_ms = STEP_REDIS_MS },
+                  .landed = step_parked, .limit_ms = ACTIVITY_REDIS_MS },
     [ENDED] = { .name = "ended" },
 };
 static const struct machine_kind kind = { "an attempt", states, ATTEMPT_STATES,
@@ -42,8 +42,9 @@ static const struct machine_kind kind = { "an attempt", states, ATTEMPT_STATES,
 
 const char *attempt_state_name(const struct attempt *attempt)
 {
-    return machine_state_name(attempt->step != NULL ? &attempt->step->machine
-                                                    : &attempt->machine);
+    return machine_state_name(attempt->activity != NULL
+                                  ? &attempt->activity->machine
+                                  : &attempt->machine);
 }
 
 uint64_t attempt_now_ms(const struct attempt *attempt)
@@ -52,17 +53,17 @@ uint64_t attempt_now_ms(const struct attempt *attempt)
     return uv_now(attempt->consumer->loop);
 }
 
-struct holding attempt_holding(const struct attempt *attempt)
+struct job_lease attempt_lease(const struct attempt *attempt)
 {
-    return (struct holding){ view_of(attempt->origin.id),
-                             attempt->origin.epoch };
+    return (struct job_lease){ view_of(attempt->origin.id),
+                               attempt->origin.epoch };
 }
 
 /* ----------------------------------------------------------------- terms */
 
 const struct catalog *attempt_catalog(const struct attempt *attempt)
 {
-    const struct toolset *toolset = attempt->offer.toolset;
+    const struct toolset *toolset = attempt->tools.toolset;
     return attempt->job.mode == MODE_CODEACT ? &toolset->codeact
                                              : &toolset->catalog;
 }
@@ -77,12 +78,12 @@ bool attempt_sees(const struct attempt *attempt)
 struct terms attempt_terms(const struct attempt *attempt)
 {
     const struct consumer *consumer = attempt->consumer;
-    const struct offer *offer = &attempt->offer;
+    const struct job_tools *tools = &attempt->tools;
     return (struct terms){
         .prompts = &consumer->prompts,
         .catalog = attempt_catalog(attempt),
-        .tools = offer->tools,
-        .functions = buf_view(&offer->functions),
+        .tools = tools->array,
+        .functions = buf_view(&tools->functions),
         .libraries = view_of(executor_libraries(consumer->executor)),
         .endpoint = attempt->endpoint,
         .max_turns = consumer->settings.limits.max_turns,
@@ -91,7 +92,7 @@ struct terms attempt_terms(const struct attempt *attempt)
         .max_cost = consumer->settings.limits.max_cost,
         .repeats = consumer->settings.limits.repeats,
         .output_repairs = consumer->settings.limits.output_repairs,
-        .approves_code = offer->toolset->approves_code,
+        .approves_code = tools->toolset->approves_code,
         .approval_ms = consumer->settings.approval.ms,
         .approval_default = consumer->settings.approval.otherwise,
         .pictures =
@@ -167,7 +168,7 @@ static void on_alarm(void *owner)
 
 /* ----------------------------------------------------------------- stops */
 
-static bool is_from_outside(enum stop stop)
+static bool is_from_outside(enum stop_reason stop)
 {
     return stop == STOP_CANCEL || stop == STOP_DEADLINE;
 }
@@ -182,9 +183,9 @@ static enum pace end_as(struct attempt *attempt, int status,
 
 static void drop_step(struct attempt *attempt)
 {
-    struct step *step = attempt->step;
-    attempt->step = NULL;
-    step_free(step);
+    struct activity *activity = attempt->activity;
+    attempt->activity = NULL;
+    activity_free(activity);
 }
 
 /* Nothing runs any more, and nothing is left to be written. The result has to
@@ -192,12 +193,12 @@ static void drop_step(struct attempt *attempt)
  */
 static bool has_stopped(struct attempt *attempt)
 {
-    struct step *step = attempt->step;
+    struct activity *activity = attempt->activity;
     if (is_from_outside(attempt->stop) && journal_is_busy(&attempt->journal))
         return false;
-    bool goes_on = step != NULL && step->end == STEP_GOES_ON;
-    if (goes_on && step->kind->stop != NULL &&
-        !step->kind->stop(step, attempt->stop))
+    bool goes_on = activity != NULL && activity->end == ACTIVITY_GOES_ON;
+    if (goes_on && activity->kind->stop != NULL &&
+        !activity->kind->stop(activity, attempt->stop))
         return false;
     drop_step(attempt);
     session_abandon(attempt->session);
@@ -238,7 +239,7 @@ static void heed_stop(void *owner)
         end_by_stop(attempt);
 }
 
-void attempt_stop(struct attempt *attempt, enum stop stop)
+void attempt_stop(struct attempt *attempt, enum stop_reason stop)
 {
     if (stop <= attempt->stop)
         return;
@@ -261,7 +262,7 @@ static void log_refused(const struct attempt *attempt, const struct err *why)
 
 enum pace attempt_fail(struct attempt *attempt, const struct err *why)
 {
-    enum stop stop = is_lost(why) ? STOP_LOST : STOP_FAULT;
+    enum stop_reason stop = is_lost(why) ? STOP_LOST : STOP_FAULT;
     if (stop == STOP_LOST)
         log_refused(attempt, why);
     attempt->fault = *why;
@@ -311,8 +312,8 @@ static enum pace decide(struct attempt *attempt)
         recall_start(attempt);
         return AGAIN;
     }
-    enum next next = decide_next(conversation, &terms);
-    if (question_is_due(attempt))
+    enum next_action next = decide_next(conversation, &terms);
+    if (approval_wait_is_due(attempt))
         return machine_go(&attempt->machine, PARKING);
     if (attempt->job.kind == JOB_SESSION)
         session_act_start(attempt);
@@ -330,13 +331,13 @@ static enum pace decide(struct attempt *attempt)
 static enum pace step_working(void *owner)
 {
     struct attempt *attempt = owner;
-    enum stop stop = attempt->stop;
-    if (attempt->step == NULL)
+    enum stop_reason stop = attempt->stop;
+    if (attempt->activity == NULL)
         return stop == STOP_NONE ? decide(attempt) : WAIT;
-    machine_run(&attempt->step->machine);
-    if (attempt->step->end == STEP_GOES_ON)
+    machine_run(&attempt->activity->machine);
+    if (attempt->activity->end == ACTIVITY_GOES_ON)
         return attempt->stop == stop ? WAIT : AGAIN;
-    bool parks = attempt->step->end == STEP_PARKS;
+    bool parks = attempt->activity->end == ACTIVITY_PARKS;
     if (attempt->stop != STOP_NONE)
         return AGAIN;
     drop_step(attempt);
@@ -377,7 +378,7 @@ void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
 /* ------------------------------------------------------ beginning and end */
 
 void attempt_new(const struct partition *partition,
-                 const struct started *started)
+                 const struct take_reply *start)
 {
     struct consumer *consumer = partition->consumer;
     struct attempt *attempt = calloc(1, sizeof(*attempt));
@@ -394,7 +395,7 @@ void attempt_new(const struct partition *partition,
     attempt->alarm = alarm_new(consumer->loop, on_alarm, attempt);
     store_init(&attempt->store, partition->control);
     machine_init(&attempt->machine, &kind, attempt, LOADING);
-    attempt_begin(attempt, started);
+    attempt_begin(attempt, start);
     set_alarm(attempt);
     attempt_run(attempt);
 }
@@ -403,7 +404,7 @@ static void attempt_free(struct attempt *attempt)
 {
     drop_step(attempt);
     session_free(attempt->session);
-    arena_finish(&attempt->recollection.arena);
+    arena_finish(&attempt->history.arena);
     journal_finish(&attempt->journal);
     progress_finish(&attempt->progress);
     store_finish(&attempt->store);
@@ -412,10 +413,10 @@ static void attempt_free(struct attempt *attempt)
     alarm_free(attempt->alarm);
     endpoint_free(attempt->endpoint);
     origin_finish(&attempt->origin);
-    offer_finish(&attempt->offer);
+    job_tools_finish(&attempt->tools);
     buf_finish(&attempt->partial);
     buf_finish(&attempt->result);
-    buf_finish(&attempt->question.data);
+    buf_finish(&attempt->approval.data);
     arena_finish(&attempt->answer);
     free(attempt);
 }

@@ -9,9 +9,9 @@
  *   any --> SAVING (fault, cancel, deadline)   any --> ENDED (lease lost)
  *
  * LOADING reads the job and its journal. WORKING holds one activity at a time
- * (step/step.h); when that is over, the attempt decides the next step from the
- * conversation alone. So an attempt that starts with a journal is no special
- * case: all that the last attempt wrote is in the conversation.
+ * (activity/activity.h); when that is over, the attempt decides the next step
+ * from the conversation alone. So an attempt that starts with a journal is no
+ * special case: all that the last attempt wrote is in the conversation.
  *
  * From SAVING on the end of the job is decided: the attempt seals the journal
  * and saves the session that outlives the job, so that the next job finds it.
@@ -48,7 +48,7 @@ enum attempt_state {
 };
 
 /* Why an attempt must stop what it does, the stronger the later. */
-enum stop {
+enum stop_reason {
     STOP_NONE,
     STOP_RELEASE,  /* hand the job back */
     STOP_DEADLINE, /* of the job */
@@ -66,7 +66,7 @@ struct origin {
     uint64_t age_ms;      /* of the job when it started, by Redis's clock */
     uint64_t started_ms;  /* the loop's clock */
     uint64_t deadline_ms; /* the loop's clock; 0: none */
-    bool is_patient;      /* it is not the job's own: waiting outside is free */
+    bool has_no_deadline; /* it is not the job's own: waiting outside is free */
     struct facts facts;   /* the job is held against these */
     struct buf body;
     struct buf *records; /* of the journal it began with */
@@ -74,15 +74,15 @@ struct origin {
 };
 
 /* What the job may use. */
-struct offer {
+struct job_tools {
     struct toolset *toolset; /* as it was when the attempt began */
-    json_t *tools;           /* for the model; NULL in CodeAct mode */
+    json_t *array;           /* for the model; NULL in CodeAct mode */
     struct buf functions;    /* ... which is told of them so */
     struct buf code;         /* what code may call, as JSON */
 };
 
 /* What was said in the session before this job. */
-struct recollection {
+struct session_history {
     bool brought;
     struct arena arena;
     struct history history;
@@ -90,7 +90,7 @@ struct recollection {
 };
 
 /* See wait.h. */
-struct patience {
+struct job_retries {
     uint64_t tries; /* in a row; those of the attempts before it, too */
     uint64_t wait_ms;
     struct view reason; /* retry: who failed has asked for it; backoff, budget,
@@ -98,7 +98,7 @@ struct patience {
 };
 
 /* A person is asked: PARKING waits for the answer. */
-struct question {
+struct approval_wait {
     const struct call *call; /* NULL: nobody is asked */
     struct buf data;         /* of the event */
 };
@@ -111,7 +111,7 @@ struct attempt {
 
     struct machine machine; /* enum attempt_state */
     struct alarm *alarm;    /* the state's limit, or the job's deadline */
-    enum stop stop;
+    enum stop_reason stop;
     struct err fault;
 
     struct origin origin;
@@ -123,17 +123,18 @@ struct attempt {
     bool known; /* the job could be read: job and conversation are there */
     struct conversation conversation;
     size_t files_checked;
-    struct offer offer;
+    struct job_tools tools;
 
     struct model_endpoint *endpoint; /* that is asked next */
     bool blind;                      /* it did not take pictures */
     bool squeezed; /* the request of this turn was too long once */
 
     struct python_session *session; /* NULL: the job could not be read */
-    struct recollection recollection;
-    struct patience patience;
-    struct step *step; /* WORKING: the activity; NULL: it is to be decided */
-    struct question question;
+    struct session_history history;
+    struct job_retries retries;
+    struct activity
+        *activity; /* WORKING: the activity; NULL: it is to be decided */
+    struct approval_wait approval;
     uint64_t void_bytes; /* see output.h */
     uint64_t renewed_ms; /* when blobs were, since the start; 0: not yet */
 
@@ -145,17 +146,18 @@ struct attempt {
 
 /* Takes a place in consumer->slots, which must have one. Copies. */
 void attempt_new(const struct partition *partition,
-                 const struct started *started);
+                 const struct take_reply *start);
 
 /* At any time; the machine acts on it from the loop or at once. */
-void attempt_stop(struct attempt *attempt, enum stop stop);
+void attempt_stop(struct attempt *attempt, enum stop_reason stop);
 
 /* Of its activity, while there is one. */
 const char *attempt_state_name(const struct attempt *attempt);
-struct holding attempt_holding(const struct attempt *attempt);
+struct job_lease attempt_lease(const struct attempt *attempt);
 uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */
 
-/* ------------------------------------------------- for job/ and step/ only */
+/* ------------------------------------------------- for job/ and activity/ only
+ */
 
 /* Something has come. */
 void attempt_run(struct attempt *attempt);
@@ -189,9 +191,9 @@ void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
 store_done attempt_written;
 
 /* load.c: attempt_begin() keeps what the start has told. */
-void attempt_begin(struct attempt *attempt, const struct started *started);
+void attempt_begin(struct attempt *attempt, const struct take_reply *start);
 void origin_finish(struct origin *origin);
-void offer_finish(struct offer *offer);
+void job_tools_finish(struct job_tools *tools);
 machine_step step_loading, step_loading_files;
 /* finish.c */
 machine_step enter_saving, step_saved, enter_finishing, step_finished,

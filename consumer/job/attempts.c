@@ -1,9 +1,9 @@
 /* attempts.c - attempts, as the queue sees those who work on its jobs. */
 #include "consumer/job/attempts.h"
 
+#include "consumer/activity/model_turn.h"
 #include "consumer/job/attempt.h"
 #include "consumer/log.h"
-#include "consumer/step/model_turn.h"
 
 static bool find(const struct partition *partition, size_t slot,
                  struct slot_job *job)
@@ -21,7 +21,7 @@ static bool find(const struct partition *partition, size_t slot,
     return true;
 }
 
-static void stop(struct consumer *consumer, size_t slot, enum stop why)
+static void stop(struct consumer *consumer, size_t slot, enum stop_reason why)
 {
     if (consumer->slots[slot] != NULL)
         attempt_stop(consumer->slots[slot], why);

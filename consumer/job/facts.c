@@ -3,19 +3,19 @@
 
 #include <inttypes.h>
 
-struct facts facts_of(const struct started *started, struct arena *arena)
+struct facts facts_of(const struct take_reply *start, struct arena *arena)
 {
-    uint64_t deadline_at = started->deadline_at;
+    uint64_t deadline_at = start->deadline_at;
 
     return (struct facts){
-        .queue = arena_copy(arena, started->queue),
-        .priority = arena_copy(arena, started->priority),
-        .tenant = arena_copy(arena, started->tenant),
-        .session = arena_copy(arena, started->session),
-        .deadline_ms = deadline_at > started->submitted_at
-                           ? deadline_at - started->submitted_at
+        .queue = arena_copy(arena, start->queue),
+        .priority = arena_copy(arena, start->priority),
+        .tenant = arena_copy(arena, start->tenant),
+        .session = arena_copy(arena, start->session),
+        .deadline_ms = deadline_at > start->submitted_at
+                           ? deadline_at - start->submitted_at
                            : 0,
-        .now = started->now,
+        .now = start->now,
     };
 }
 

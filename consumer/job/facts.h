@@ -17,7 +17,7 @@ struct facts {
 };
 
 /* Copies the texts into the arena. */
-struct facts facts_of(const struct started *started, struct arena *arena);
+struct facts facts_of(const struct take_reply *start, struct arena *arena);
 
 /* Errors: tenant_mismatch, queue_mismatch, priority_mismatch, session_mismatch,
  * deadline_mismatch; not_before_mismatch when it was started too early. */

@@ -1,8 +1,8 @@
 /* finish.c - an attempt's end: the result, or the job handed back. */
+#include "consumer/activity/recall.h"
+#include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"
-#include "consumer/job/question.h"
 #include "consumer/log.h"
-#include "consumer/step/recall.h"
 
 /* A session of the job's own ends with it. */
 static void leave_session(struct attempt *attempt)
@@ -38,7 +38,7 @@ enum pace enter_saving(void *owner)
         return machine_go(&attempt->machine, FINISHING);
     struct session_request request = {
         .verb = saves ? SESSION_SAVE : SESSION_REMEMBER,
-        .earlier = conversation_past(&attempt->conversation),
+        .earlier = conversation_earlier_cells(&attempt->conversation),
         .files_there = attempt->conversation.files_there,
         .cells = conversation_cells(&attempt->conversation),
         .saved = history,
@@ -108,7 +108,7 @@ static void send_finish(struct attempt *attempt)
     result_write(&attempt->result, &attempt->conversation, ending);
     result_event(&event, &attempt->conversation, ending);
     struct finish finish = {
-        .holding = attempt_holding(attempt),
+        .lease = attempt_lease(attempt),
         .state = ending->status,
         .result = buf_view(&attempt->result),
         .event_data = buf_view(&event),
@@ -162,7 +162,7 @@ enum pace enter_releasing(void *owner)
     struct attempt *attempt = owner;
     struct command command;
     transition_release(&command, &attempt->consumer->names,
-                       attempt_holding(attempt), VIEW("released"));
+                       attempt_lease(attempt), VIEW("released"));
     return hand_back(attempt, &command);
 }
 
@@ -176,14 +176,14 @@ enum pace step_released(void *owner)
 enum pace enter_parking(void *owner)
 {
     struct attempt *attempt = owner;
-    const struct patience *patience = &attempt->patience;
-    struct wait wait = { .holding = attempt_holding(attempt),
-                         .delay_ms = patience->wait_ms,
-                         .errors = patience->tries,
-                         .reason = patience->reason };
+    const struct job_retries *retries = &attempt->retries;
+    struct wait wait = { .lease = attempt_lease(attempt),
+                         .delay_ms = retries->wait_ms,
+                         .errors = retries->tries,
+                         .reason = retries->reason };
     struct command command;
-    if (attempt->question.call != NULL)
-        wait = question_wait(attempt);
+    if (attempt->approval.call != NULL)
+        wait = approval_wait_of(attempt);
     transition_wait(&command, &attempt->consumer->names, &wait);
     return hand_back(attempt, &command);
 }
@@ -192,6 +192,6 @@ enum pace step_parked(void *owner)
 {
     struct attempt *attempt = owner;
     log_line("job.parked", "{s:s, s:I}", "job", attempt->origin.id, "wait_ms",
-             (json_int_t)attempt->patience.wait_ms);
+             (json_int_t)attempt->retries.wait_ms);
     return machine_go(&attempt->machine, ENDED);
 }

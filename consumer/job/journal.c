@@ -109,13 +109,13 @@ void journal_write(struct journal *journal, const struct journal_entry *entry,
     progress_flush(setup->progress);
     if (entry->spend != NULL) {
         struct spend spend = *entry->spend;
-        spend.holding = setup->holding;
+        spend.lease = setup->lease;
         spend.index = index;
         spend.record = buf_view(&write->record);
         write->reserves = spend.verb == SPEND_RESERVE;
         transition_spend(&command, setup->names, &spend, &event, events);
     } else {
-        transition_journal(&command, setup->names, setup->holding, index,
+        transition_journal(&command, setup->names, setup->lease, index,
                            buf_view(&write->record), &event, events);
     }
     store_commit(setup->store, &command, on_written, write);

@@ -25,7 +25,7 @@
 struct journal_setup {
     struct store *store;
     const struct names *names;
-    struct holding holding; /* its id must stay */
+    struct job_lease lease; /* its id must stay */
     struct progress *progress;
     struct conversation *conversation;
     store_done *on_refused;       /* also of a record that cannot be applied */

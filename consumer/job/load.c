@@ -2,15 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/activity/activity.h"
+#include "consumer/activity/code_calls.h"
 #include "consumer/blob.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
+#include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"
-#include "consumer/job/question.h"
 #include "consumer/job/wait.h"
 #include "consumer/log.h"
-#include "consumer/step/code_calls.h"
-#include "consumer/step/step.h"
 #include "schemas/redis/blob.h"
 
 static struct buf buf_copy(struct view bytes)
@@ -21,17 +21,17 @@ static struct buf buf_copy(struct view bytes)
     return copy;
 }
 
-static void keep_journal(struct origin *origin, const struct started *started)
+static void keep_journal(struct origin *origin, const struct take_reply *start)
 {
-    origin->records = calloc(started->records + 1, sizeof(struct buf));
+    origin->records = calloc(start->records + 1, sizeof(struct buf));
     if (origin->records == NULL)
         abort();
-    for (size_t i = 0; i < started->records; i++) {
-        const redisReply *record = started->journal->element[i];
+    for (size_t i = 0; i < start->records; i++) {
+        const redisReply *record = start->journal->element[i];
         origin->records[i] =
             buf_copy((struct view){ record->str, record->len });
     }
-    origin->record_count = started->records;
+    origin->record_count = start->records;
 }
 
 /* The conversation has them. */
@@ -50,12 +50,12 @@ void origin_finish(struct origin *origin)
     buf_finish(&origin->body);
 }
 
-void offer_finish(struct offer *offer)
+void job_tools_finish(struct job_tools *tools)
 {
-    json_decref(offer->tools);
-    toolset_drop(offer->toolset);
-    buf_finish(&offer->functions);
-    buf_finish(&offer->code);
+    json_decref(tools->array);
+    toolset_drop(tools->toolset);
+    buf_finish(&tools->functions);
+    buf_finish(&tools->code);
 }
 
 static uint64_t since(uint64_t now, uint64_t then)
@@ -63,23 +63,23 @@ static uint64_t since(uint64_t now, uint64_t then)
     return then != 0 && now > then ? now - then : 0;
 }
 
-static void keep_origin(struct attempt *attempt, const struct started *started)
+static void keep_origin(struct attempt *attempt, const struct take_reply *start)
 {
     struct origin *origin = &attempt->origin;
     uint64_t left = attempt->consumer->settings.limits.deadline_ms;
-    snprintf(origin->id, sizeof(origin->id), "%.*s", VIEW_ARG(started->id));
-    origin->epoch = started->epoch;
-    origin->number = started->attempt;
+    snprintf(origin->id, sizeof(origin->id), "%.*s", VIEW_ARG(start->id));
+    origin->epoch = start->epoch;
+    origin->number = start->attempt;
     origin->started_ms = attempt_now_ms(attempt);
-    origin->queued_ms = since(started->now, started->submitted_at);
+    origin->queued_ms = since(start->now, start->submitted_at);
     origin->age_ms = origin->queued_ms;
-    if (started->deadline_at != 0)
-        left = since(started->deadline_at, started->now);
+    if (start->deadline_at != 0)
+        left = since(start->deadline_at, start->now);
     origin->deadline_ms = origin->started_ms + left;
-    origin->is_patient = started->deadline_at == 0;
-    origin->facts = facts_of(started, &attempt->arena);
-    origin->body = buf_copy(started->body);
-    keep_journal(origin, started);
+    origin->has_no_deadline = start->deadline_at == 0;
+    origin->facts = facts_of(start, &attempt->arena);
+    origin->body = buf_copy(start->body);
+    keep_journal(origin, start);
 }
 
 /* A stop may wait for records that nobody else waits for. */
@@ -96,7 +96,7 @@ static void begin_writing(struct attempt *attempt)
     const struct progress_setup progress = {
         .store = &attempt->store,
         .names = &consumer->names,
-        .holding = attempt_holding(attempt),
+        .lease = attempt_lease(attempt),
         .delta_ms = consumer->settings.result.delta_ms,
         .done = attempt_written,
         .owner = attempt,
@@ -104,7 +104,7 @@ static void begin_writing(struct attempt *attempt)
     const struct journal_setup journal = {
         .store = &attempt->store,
         .names = &consumer->names,
-        .holding = attempt_holding(attempt),
+        .lease = attempt_lease(attempt),
         .progress = &attempt->progress,
         .conversation = &attempt->conversation,
         .on_refused = attempt_written,
@@ -115,19 +115,19 @@ static void begin_writing(struct attempt *attempt)
     journal_init(&attempt->journal, &journal);
 }
 
-void attempt_begin(struct attempt *attempt, const struct started *started)
+void attempt_begin(struct attempt *attempt, const struct take_reply *start)
 {
     struct consumer *consumer = attempt->consumer;
-    keep_origin(attempt, started);
-    attempt->patience.tries = started->errors;
-    attempt->offer.toolset = toolset_hold(consumer->toolset);
+    keep_origin(attempt, start);
+    attempt->retries.tries = start->errors;
+    attempt->tools.toolset = toolset_hold(consumer->toolset);
     begin_writing(attempt);
     log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job",
              attempt->origin.id, "attempt", (json_int_t)attempt->origin.number,
              "epoch", (json_int_t)attempt->origin.epoch, "records",
-             (json_int_t)started->records, "queued_ms",
+             (json_int_t)start->records, "queued_ms",
              (json_int_t)attempt->origin.queued_ms);
-    if (started->cancel)
+    if (start->cancel)
         attempt->stop = STOP_CANCEL;
     else if (!consumer_claims(consumer))
         attempt->stop = STOP_RELEASE; /* it came just too late */
@@ -144,7 +144,7 @@ static bool is_only_away(const struct attempt *attempt)
     const struct view *name = names->items;
     for (size_t i = 0; i < names->count; i++)
         if (!view_is(name[i], TOOL_PYTHON) &&
-            catalog_find(&attempt->offer.toolset->catalog, name[i]) == NULL &&
+            catalog_find(&attempt->tools.toolset->catalog, name[i]) == NULL &&
             !mcp_expects(attempt->consumer->mcp, name[i]))
             return false;
     return true;
@@ -174,32 +174,32 @@ static bool withhold_python(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_REJECT, "executor_unavailable",
                        "the job has Python run, and the consumer that took it "
                        "has no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");
-    others = tools_without_python(attempt->offer.tools);
-    json_decref(attempt->offer.tools);
-    attempt->offer.tools = others;
+    others = tools_without_python(attempt->tools.array);
+    json_decref(attempt->tools.array);
+    attempt->tools.array = others;
     return true;
 }
 
 /* In CodeAct mode the model calls nothing: its code does. */
-static bool offer_tools(struct attempt *attempt, struct err *err)
+static bool choose_tools(struct attempt *attempt, struct err *err)
 {
-    const struct toolset *toolset = attempt->offer.toolset;
+    const struct toolset *toolset = attempt->tools.toolset;
     const struct list *names = &attempt->job.tools;
-    attempt->offer.tools = names->count == 0
+    attempt->tools.array = names->count == 0
                                ? json_incref(toolset->offered)
                                : tools_offer(&toolset->catalog, names, err);
-    if (attempt->offer.tools == NULL && is_only_away(attempt))
+    if (attempt->tools.array == NULL && is_only_away(attempt))
         return err_set(err, ERR_RETRY, "tool_unavailable",
                        "a server of tools that the job names has not answered "
                        "yet");
-    if (attempt->offer.tools == NULL || !withhold_python(attempt, err))
+    if (attempt->tools.array == NULL || !withhold_python(attempt, err))
         return false;
-    buf_init(&attempt->offer.functions, MAX_TOOLS_BYTES);
+    buf_init(&attempt->tools.functions, MAX_TOOLS_BYTES);
     if (attempt->job.mode == MODE_CODEACT) {
         catalog_stubs(attempt_catalog(attempt), names,
-                      &attempt->offer.functions);
-        json_decref(attempt->offer.tools);
-        attempt->offer.tools = NULL;
+                      &attempt->tools.functions);
+        json_decref(attempt->tools.array);
+        attempt->tools.array = NULL;
     }
     return true;
 }
@@ -215,7 +215,7 @@ static bool read_job(struct attempt *attempt, struct err *err)
     if (!conversation_init(&attempt->conversation, job, err))
         return false;
     attempt->known = true;
-    if (!offer_tools(attempt, err) || !question_check(attempt, err))
+    if (!choose_tools(attempt, err) || !approval_wait_check(attempt, err))
         return false;
     if (job->kind != JOB_CONVERSATION)
         return true;
@@ -346,19 +346,19 @@ static void on_session_stuck(void *owner)
 static void on_session_done(void *owner)
 {
     struct attempt *attempt = owner;
-    struct step *step = attempt->step;
-    if (step == NULL)
+    struct activity *activity = attempt->activity;
+    if (activity == NULL)
         attempt_land(attempt);
-    else if (step->kind->on_session != NULL)
-        step->kind->on_session(step);
+    else if (activity->kind->on_session != NULL)
+        activity->kind->on_session(activity);
     else
-        step_land(step);
+        activity_land(activity);
 }
 
 static struct session_setup session_setup_of(struct attempt *attempt)
 {
     struct consumer *consumer = attempt->consumer;
-    const struct settings *settings = &consumer->settings;
+    const struct consumer_settings *settings = &consumer->settings;
     const struct job_limits *limits = &attempt->job.limits;
     struct view tenant = attempt->job.tenant;
     if (tenant.len == 0)
@@ -374,10 +374,10 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .files = attempt->job.files,
         .away_ms = settings->retry.away_ms,
         .cell_ms = terms_least(limits->cell_ms, settings->limits.cell_ms),
-        .tools = buf_view(&attempt->offer.code),
+        .tools = buf_view(&attempt->tools.code),
         .env = attempt->job.env,
         .key = { tenant, attempt->job.session },
-        .lease = attempt_holding(attempt),
+        .lease = attempt_lease(attempt),
         .saves = settings->session.save,
         .ttl_ms = settings->session.ttl_ms,
         .kept_ms = settings->result.ttl_ms,
@@ -394,9 +394,9 @@ static void open_session(struct attempt *attempt)
         .on_done = on_session_done,
     };
     char name[80];
-    buf_init(&attempt->offer.code, MAX_TOOLS_BYTES);
+    buf_init(&attempt->tools.code, MAX_TOOLS_BYTES);
     catalog_describe(attempt_catalog(attempt), &attempt->job.tools,
-                     &attempt->offer.code);
+                     &attempt->tools.code);
     struct session_setup setup = session_setup_of(attempt);
     session_name(name, &attempt->job);
     attempt->session = session_new(&setup, name, events, attempt);

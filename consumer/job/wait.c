@@ -30,48 +30,47 @@ static bool may_try_again(const struct attempt *attempt, const struct err *why,
     uint64_t deadline_ms = attempt->origin.deadline_ms;
     bool late =
         deadline_ms != 0 &&
-        attempt_now_ms(attempt) + attempt->patience.wait_ms >= deadline_ms;
+        attempt_now_ms(attempt) + attempt->retries.wait_ms >= deadline_ms;
     return why->kind == ERR_RETRY && tries < most && !late;
 }
 
 bool wait_is_spent(const struct attempt *attempt, const struct err *why)
 {
-    return !may_try_again(attempt, why, attempt->patience.tries + 1);
+    return !may_try_again(attempt, why, attempt->retries.tries + 1);
 }
 
 static void log_wait(const struct attempt *attempt, const struct err *why)
 {
     log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->origin.id,
              "code", why->code, "why", why->text, "wait_ms",
-             (json_int_t)attempt->patience.wait_ms);
+             (json_int_t)attempt->retries.wait_ms);
 }
 
 void wait_tell(struct attempt *attempt, const struct err *why)
 {
     struct event_data data = { .error = result_error_of(why),
-                               .wait_ms = attempt->patience.wait_ms };
+                               .wait_ms = attempt->retries.wait_ms };
     progress_event(&attempt->progress, "job.retrying", &data);
 }
 
 static bool is_long(const struct attempt *attempt)
 {
-    return attempt->patience.wait_ms >
-           attempt->consumer->settings.retry.hold_ms;
+    return attempt->retries.wait_ms > attempt->consumer->settings.retry.hold_ms;
 }
 
 enum delay wait_retry(struct attempt *attempt, const struct err *why,
                       uint64_t least_ms)
 {
-    struct patience *patience = &attempt->patience;
+    struct job_retries *retries = &attempt->retries;
     if (attempt_is_deserted(attempt, why)) {
         attempt_hand_back(attempt, why);
         return DELAY_ELSEWHERE;
     }
-    uint64_t own = next_wait(attempt, patience->tries + 1);
-    patience->tries++;
-    patience->reason = least_ms > own ? VIEW("retry") : VIEW("backoff");
-    patience->wait_ms = least_ms > own ? least_ms : own;
-    if (!may_try_again(attempt, why, patience->tries))
+    uint64_t own = next_wait(attempt, retries->tries + 1);
+    retries->tries++;
+    retries->reason = least_ms > own ? VIEW("retry") : VIEW("backoff");
+    retries->wait_ms = least_ms > own ? least_ms : own;
+    if (!may_try_again(attempt, why, retries->tries))
         return DELAY_NONE;
     log_wait(attempt, why);
     return is_long(attempt) ? DELAY_IN_QUEUE : DELAY_HERE;
@@ -80,12 +79,12 @@ enum delay wait_retry(struct attempt *attempt, const struct err *why,
 enum delay wait_rest(struct attempt *attempt, const struct err *why,
                      uint64_t wait_ms, struct view reason)
 {
-    struct patience *patience = &attempt->patience;
-    patience->reason = reason;
-    patience->wait_ms = wait_ms;
+    struct job_retries *retries = &attempt->retries;
+    retries->reason = reason;
+    retries->wait_ms = wait_ms;
     bool parks = is_long(attempt);
     if (!may_try_again(attempt, why, 0) &&
-        !(parks && attempt->origin.is_patient))
+        !(parks && attempt->origin.has_no_deadline))
         return DELAY_NONE;
     log_wait(attempt, why);
     return parks ? DELAY_IN_QUEUE : DELAY_HERE;
@@ -94,7 +93,7 @@ enum delay wait_rest(struct attempt *attempt, const struct err *why,
 enum delay wait_hold(struct attempt *attempt, const struct err *why,
                      uint64_t wait_ms)
 {
-    attempt->patience.wait_ms = wait_ms;
+    attempt->retries.wait_ms = wait_ms;
     if (!may_try_again(attempt, why, 0))
         return DELAY_NONE;
     log_wait(attempt, why);

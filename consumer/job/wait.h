@@ -5,7 +5,7 @@
  * the job or the settings say; what is merely not allowed yet (an endpoint that
  * rests, a budget) is no failure of the job, and only its deadline ends that.
  *
- * These functions decide, and log; attempt->patience has for how long and why.
+ * These functions decide, and log; attempt->retries has for how long and why.
  * The caller does it, and tells of it. */
 #ifndef CONSUMER_JOB_WAIT_H
 #define CONSUMER_JOB_WAIT_H
@@ -22,7 +22,7 @@ enum delay {
 /* After a failure; least_ms: what who failed has asked for. Counts a try. */
 enum delay wait_retry(struct attempt *attempt, const struct err *why,
                       uint64_t least_ms);
-/* Exactly so long, and no try. reason: as in struct patience. */
+/* Exactly so long, and no try. reason: as in struct job_retries. */
 enum delay wait_rest(struct attempt *attempt, const struct err *why,
                      uint64_t wait_ms, struct view reason);
 /* The same, never in the queue. */

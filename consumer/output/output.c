@@ -46,7 +46,7 @@ static void clear(struct output *output)
     output->updates = (struct list){ 0 };
     output->display_at = output->displays_seen = output->change_at = 0;
     output->displays_came = 0;
-    output->clearing = (struct clearing){ 0 };
+    output->clearing = (struct clear_state){ 0 };
     output->cell = (struct cell){ 0 };
     output->ended = output->emptied = false;
 }
@@ -80,8 +80,8 @@ static void count_past(struct output *output)
     size_t images = 0, parts = 0;
     uint64_t bytes = *output->setup.void_bytes;
     output->cell_at = 0;
-    for (size_t i = 0; i < output->past.count; i++) {
-        const struct record *record = &output->past.records[i];
+    for (size_t i = 0; i < output->earlier.count; i++) {
+        const struct record *record = &output->earlier.records[i];
         output->cell_at += record->cell.code.len > 0;
         images += record->images.count;
         count_parts(&record->cell.displays, &parts, &bytes);
@@ -89,7 +89,8 @@ static void count_past(struct output *output)
     }
     output->images_left = left_of(MAX_IMAGES, images);
     output->parts_left = left_of(MAX_PARTS, parts);
-    output->files_left = left_of(MAX_FILES, output_kept_files(&output->past));
+    output->files_left =
+        left_of(MAX_FILES, output_kept_files(&output->earlier));
     output->bytes_left = left_of(JOB_DISPLAY_BYTES, bytes);
 }
 
@@ -135,10 +136,10 @@ static void prepare(struct output *output)
 }
 
 void output_begin(struct output *output, struct view call,
-                  struct output_past past)
+                  struct earlier_output earlier)
 {
     output->call = call;
-    output->past = past;
+    output->earlier = earlier;
     prepare(output);
 }
 

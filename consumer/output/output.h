@@ -40,7 +40,7 @@ struct output_stream {
 
 /* What clear_output() has asked for: now, or when there is more. Followers are
  * told as often as they can see it, and of what stands when the cell ends. */
-struct clearing {
+struct clear_state {
     uint64_t asked, done; /* numbers of the last ones, from 1 */
     uint64_t first;       /* of those that wait */
     bool waits;
@@ -50,7 +50,7 @@ struct clearing {
 };
 
 /* What was there before the cell, each over what follows it. */
-struct output_past {
+struct earlier_output {
     const struct record *records; /* of earlier cells of the job */
     size_t count;
     const struct list *given; /* of struct file_ref: the job's own files */
@@ -60,7 +60,7 @@ struct output_past {
 struct output {
     struct output_setup setup;
     struct view call;
-    struct output_past past;
+    struct earlier_output earlier;
     size_t cell_at;                             /* index of the cell */
     size_t images_left, parts_left, files_left; /* of the job's share */
     uint64_t bytes_left;                        /* of its displays */
@@ -68,7 +68,7 @@ struct output {
     struct output_stream *streams; /* OUTPUT_STREAMS, while there is a call */
     uint64_t display_at, displays_seen; /* as at and seen of a stream */
     uint64_t displays_came;             /* of those seen */
-    struct clearing clearing;
+    struct clear_state clearing;
     struct list updates;  /* of struct display, of earlier cells */
     struct list images;   /* of struct image_ref */
     struct list displays; /* of struct display */
@@ -86,7 +86,7 @@ void output_finish(struct output *output);
 
 /* A new call; output_finish() forgets it, for those that come. */
 void output_begin(struct output *output, struct view call,
-                  struct output_past past);
+                  struct earlier_output earlier);
 /* All that the cell gives comes from its first byte on. again: the same run,
  * of which we saw the beginning; else it is as if nothing had come. */
 void output_start(struct output *output, bool again);
@@ -154,6 +154,6 @@ bool output_is_held(struct output *output, bool last);
 
 void output_list_changes(struct output *output, const struct list *files);
 /* Different ones: a file that was written again counts once. */
-size_t output_kept_files(const struct output_past *past);
+size_t output_kept_files(const struct earlier_output *earlier);
 
 #endif

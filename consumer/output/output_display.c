@@ -66,8 +66,8 @@ static bool is_in(const struct list *list, struct view name)
 
 static bool is_taken(const struct output *output, struct view name)
 {
-    for (size_t i = 0; i < output->past.count; i++) {
-        const struct cell *cell = &output->past.records[i].cell;
+    for (size_t i = 0; i < output->earlier.count; i++) {
+        const struct cell *cell = &output->earlier.records[i].cell;
         if (is_in(&cell->displays, name) || is_in(&cell->updates, name))
             return true;
     }

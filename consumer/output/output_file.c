@@ -37,17 +37,17 @@ static const struct cell_file *
 find_any(const struct output *output, const struct view *path, struct view name)
 {
     const struct cell_file *file = find(&output->changes, path, name);
-    for (size_t i = 0; file == NULL && i < output->past.count; i++)
-        file = find(&output->past.records[i].cell.files, path, name);
+    for (size_t i = 0; file == NULL && i < output->earlier.count; i++)
+        file = find(&output->earlier.records[i].cell.files, path, name);
     return file;
 }
 
 /* One of the first records names it. */
-static bool is_kept(const struct output_past *past, size_t records,
+static bool is_kept(const struct earlier_output *earlier, size_t records,
                     struct view name)
 {
     for (size_t i = 0; i < records; i++) {
-        const struct list *list = &past->records[i].files;
+        const struct list *list = &earlier->records[i].files;
         const struct file_ref *files = list->items;
         for (size_t j = 0; j < list->count; j++)
             if (view_equal(files[j].name, name))
@@ -56,13 +56,13 @@ static bool is_kept(const struct output_past *past, size_t records,
     return false;
 }
 
-size_t output_kept_files(const struct output_past *past)
+size_t output_kept_files(const struct earlier_output *earlier)
 {
     size_t count = 0;
-    for (size_t i = 0; i < past->count; i++) {
-        const struct file_ref *files = past->records[i].files.items;
-        for (size_t j = 0; j < past->records[i].files.count; j++)
-            count += !is_kept(past, i, files[j].name);
+    for (size_t i = 0; i < earlier->count; i++) {
+        const struct file_ref *files = earlier->records[i].files.items;
+        for (size_t j = 0; j < earlier->records[i].files.count; j++)
+            count += !is_kept(earlier, i, files[j].name);
     }
     return count;
 }
@@ -107,7 +107,7 @@ static struct view refusal(struct output *output, const struct cell_file *file)
         return (struct view){ 0 };
     if (file->bytes > MAX_FILE_BYTES)
         return note(output, "not kept, it is larger than " MAX_FILE_WORDS);
-    if (is_kept(&output->past, output->past.count, file->name))
+    if (is_kept(&output->earlier, output->earlier.count, file->name))
         return (struct view){ 0 };
     if (output->files_left == 0)
         return note(output, "not kept, a job may have 64 files");
@@ -187,22 +187,23 @@ struct view output_wanted(struct output *output)
 /* The blob of a file that was there before the cell; empty: not known, it was
  * too large or nobody has kept it. What cells wrote goes when a session is
  * emptied, and what earlier jobs left; the job's own files are put again. */
-static struct view blob_before(const struct output_past *past, struct view path)
+static struct view blob_before(const struct earlier_output *earlier,
+                               struct view path)
 {
-    const struct file_ref *given = past->given->items;
-    const struct session_file *saved = past->saved->items;
+    const struct file_ref *given = earlier->given->items;
+    const struct session_file *saved = earlier->saved->items;
     bool emptied = false;
-    for (size_t i = past->count; i-- > 0 && !emptied;) {
-        const struct record *record = &past->records[i];
+    for (size_t i = earlier->count; i-- > 0 && !emptied;) {
+        const struct record *record = &earlier->records[i];
         const struct cell_file *file = find(&record->cell.files, &path, path);
         if (file != NULL)
             return file->blob;
         emptied = record->emptied;
     }
-    for (size_t i = past->given->count; i-- > 0;) /* put in their order */
+    for (size_t i = earlier->given->count; i-- > 0;) /* put in their order */
         if (view_equal(given[i].name, path))
             return given[i].blob;
-    for (size_t i = 0; i < past->saved->count && !emptied; i++)
+    for (size_t i = 0; i < earlier->saved->count && !emptied; i++)
         if (view_equal(saved[i].name, path))
             return saved[i].blob;
     return (struct view){ 0 };
@@ -212,7 +213,7 @@ static bool is_as_before(const struct output *output,
                          const struct cell_file *file, struct view blob)
 {
     return file->change == FILE_CHANGED &&
-           view_equal(blob_before(&output->past, path_of(file)), blob);
+           view_equal(blob_before(&output->earlier, path_of(file)), blob);
 }
 
 static void leave_out(struct output *output)
@@ -239,7 +240,7 @@ void output_file(struct output *output, struct view bytes,
     }
     file->blob = output_store(output, view_of(blob), bytes);
     file->bytes = bytes.len;
-    if (!is_kept(&output->past, output->past.count, file->name))
+    if (!is_kept(&output->earlier, output->earlier.count, file->name))
         output->files_left--;
     give_out(output);
 }

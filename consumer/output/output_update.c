@@ -56,8 +56,8 @@ static const struct display *replace(struct output *output, struct list *list,
 
 static bool is_of_earlier_cell(const struct output *output, struct view id)
 {
-    for (size_t i = 0; i < output->past.count; i++) {
-        const struct list *list = &output->past.records[i].cell.displays;
+    for (size_t i = 0; i < output->earlier.count; i++) {
+        const struct list *list = &output->earlier.records[i].cell.displays;
         const struct display *displays = list->items;
         for (size_t j = 0; j < list->count; j++)
             if (view_equal(displays[j].id, id))
@@ -107,7 +107,7 @@ void output_update(struct output *output, const struct frame *frame)
 
 static bool is_due(const struct output *output)
 {
-    const struct clearing *clearing = &output->clearing;
+    const struct clear_state *clearing = &output->clearing;
     uint64_t now_ms = uv_now(output->setup.progress->loop);
     uint64_t share_ms = (now_ms - clearing->started_ms) / SHARE;
     return clearing->told < FREE_CLEARS ||
@@ -117,7 +117,7 @@ static bool is_due(const struct output *output)
 
 static void tell_clear(struct output *output)
 {
-    struct clearing *clearing = &output->clearing;
+    struct clear_state *clearing = &output->clearing;
     struct event_data data = { .call = output->call };
     clearing->held = false;
     if (clearing->fresh)
@@ -152,7 +152,7 @@ bool output_is_held(struct output *output, bool last)
 
 static void clear_now(struct output *output)
 {
-    struct clearing *clearing = &output->clearing;
+    struct clear_state *clearing = &output->clearing;
     struct display *displays = output->displays.items;
     for (size_t i = 0; i < output->displays.count; i++)
         release(output, &displays[i]);
@@ -169,7 +169,7 @@ static void clear_now(struct output *output)
 
 void output_more(struct output *output, uint64_t clears)
 {
-    struct clearing *clearing = &output->clearing;
+    struct clear_state *clearing = &output->clearing;
     if (!clearing->waits || clears < clearing->first)
         return;
     clear_now(output);
@@ -184,7 +184,7 @@ void output_clear(struct output *output, const struct frame *frame)
 {
     if (!output_is_new(output, frame->number))
         return;
-    struct clearing *clearing = &output->clearing;
+    struct clear_state *clearing = &output->clearing;
     clearing->asked++;
     if (!frame->wait)
         clear_now(output);

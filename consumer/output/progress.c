@@ -30,7 +30,7 @@ static void send_event(struct progress *progress, const char *type,
     event_data_encode(data, &bytes);
     struct event_text event = { type, buf_view(&bytes) };
     struct command command;
-    transition_event(&command, progress->setup.names, progress->setup.holding,
+    transition_event(&command, progress->setup.names, progress->setup.lease,
                      ++progress->writes, &event, 1);
     store_send(progress->setup.store, &command, progress->setup.done,
                progress->setup.owner);

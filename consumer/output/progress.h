@@ -14,7 +14,7 @@
 struct progress_setup {
     struct store *store;
     const struct names *names;
-    struct holding holding; /* its id must stay */
+    struct job_lease lease; /* its id must stay */
     uint64_t delta_ms;
     store_done *done; /* told of every event that was written or refused */
     void *owner;

@@ -17,7 +17,7 @@ enum {
     LEAST_ANSWER_BYTES = 64 << 10,
 };
 
-struct writing {
+struct result_writer {
     struct conversation *conversation;
     struct arena arena;
     struct result result;
@@ -62,7 +62,7 @@ static struct view as_text(struct arena *arena, struct view bytes)
 
 /* What a later cell has made of what an earlier one displayed. Of that one's
  * list a copy is changed. */
-static void apply_update(struct writing *writing, struct cell *cell,
+static void apply_update(struct result_writer *writer, struct cell *cell,
                          const struct display *update)
 {
     struct list *list = &cell->displays;
@@ -73,7 +73,7 @@ static void apply_update(struct writing *writing, struct cell *cell,
             continue;
         if (displays == NULL) {
             displays =
-                arena_alloc(&writing->arena, list->count * sizeof(*displays));
+                arena_alloc(&writer->arena, list->count * sizeof(*displays));
             memcpy(displays, before, list->count * sizeof(*displays));
             list->items = displays;
         }
@@ -81,14 +81,14 @@ static void apply_update(struct writing *writing, struct cell *cell,
     }
 }
 
-static void apply_updates(struct writing *writing)
+static void apply_updates(struct result_writer *writer)
 {
-    struct cell *cells = writing->result.cells.items;
-    for (size_t i = 0; i < writing->result.cells.count; i++) {
+    struct cell *cells = writer->result.cells.items;
+    for (size_t i = 0; i < writer->result.cells.count; i++) {
         const struct display *updates = cells[i].updates.items;
         for (size_t j = 0; j < cells[i].updates.count; j++)
             for (size_t k = 0; k < i; k++)
-                apply_update(writing, &cells[k], &updates[j]);
+                apply_update(writer, &cells[k], &updates[j]);
         cells[i].updates.count = 0;
     }
 }
@@ -128,26 +128,25 @@ static bool is_replaced(const struct conversation *conversation, size_t at,
     return false;
 }
 
-static void collect_cells(struct writing *writing)
+static void collect_cells(struct result_writer *writer)
 {
-    const struct conversation *conversation = writing->conversation;
+    const struct conversation *conversation = writer->conversation;
     size_t count = conversation->result_count;
     struct cell *cells =
-        arena_alloc(&writing->arena, (count + 1) * sizeof(*cells));
-    writing->result.cells.items = cells;
+        arena_alloc(&writer->arena, (count + 1) * sizeof(*cells));
+    writer->result.cells.items = cells;
     for (size_t i = 0; i < count; i++)
         if (conversation->results[i].cell.code.len > 0)
-            cells[writing->result.cells.count++] =
-                conversation->results[i].cell;
-    apply_updates(writing);
+            cells[writer->result.cells.count++] = conversation->results[i].cell;
+    apply_updates(writer);
 }
 
-static void collect_images(struct writing *writing)
+static void collect_images(struct result_writer *writer)
 {
-    const struct conversation *conversation = writing->conversation;
-    struct list *list = &writing->result.images;
+    const struct conversation *conversation = writer->conversation;
+    struct list *list = &writer->result.images;
     struct image_ref *images =
-        arena_alloc(&writing->arena, MAX_IMAGES * sizeof(*images));
+        arena_alloc(&writer->arena, MAX_IMAGES * sizeof(*images));
     list->items = images;
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct list *some = &conversation->results[i].images;
@@ -172,15 +171,15 @@ static void add_file(struct list *list, const struct file_ref *file)
         list->count++;
 }
 
-static void collect_files(struct writing *writing)
+static void collect_files(struct result_writer *writer)
 {
-    const struct conversation *conversation = writing->conversation;
-    writing->result.files.items =
-        arena_alloc(&writing->arena, MAX_FILES * sizeof(struct file_ref));
+    const struct conversation *conversation = writer->conversation;
+    writer->result.files.items =
+        arena_alloc(&writer->arena, MAX_FILES * sizeof(struct file_ref));
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct list *some = &conversation->results[i].files;
         for (size_t j = 0; j < some->count; j++)
-            add_file(&writing->result.files,
+            add_file(&writer->result.files,
                      &((const struct file_ref *)some->items)[j]);
     }
 }
@@ -192,28 +191,27 @@ static struct view answer_of(const struct conversation *conversation,
                                   : conversation_answer(conversation);
 }
 
-static void collect(struct writing *writing, const struct ending *ending)
+static void collect(struct result_writer *writer, const struct ending *ending)
 {
-    struct conversation *conversation = writing->conversation;
-    struct result *result = &writing->result;
+    struct conversation *conversation = writer->conversation;
+    struct result *result = &writer->result;
     const struct job *job = conversation->job;
-    result->answer = as_text(&writing->arena, answer_of(conversation, ending));
+    result->answer = as_text(&writer->arena, answer_of(conversation, ending));
     result->session = job->session;
     result->metadata = job->metadata;
     result->usage = spending_total(&conversation->spending);
     result->timings.model = conversation->model_ms;
     result->timings.tools = conversation->tools_ms;
-    writing->messages = conversation->messages;
+    writer->messages = conversation->messages;
     if (conversation->output != NULL)
-        json_to_value(conversation->output, &result->output, &writing->arena,
+        json_to_value(conversation->output, &result->output, &writer->arena,
                       NULL);
-    collect_cells(writing);
-    collect_images(writing);
-    collect_files(writing);
+    collect_cells(writer);
+    collect_images(writer);
+    collect_files(writer);
     if (result->answer.len > MAX_ANSWER_BYTES) {
-        result->answer =
-            clip(&writing->arena, result->answer, MAX_ANSWER_BYTES);
-        buf_printf(&writing->notes, "The answer was cut to %d bytes. ",
+        result->answer = clip(&writer->arena, result->answer, MAX_ANSWER_BYTES);
+        buf_printf(&writer->notes, "The answer was cut to %d bytes. ",
                    MAX_ANSWER_BYTES);
     }
 }
@@ -221,26 +219,26 @@ static void collect(struct writing *writing, const struct ending *ending)
 /* -------------------------------------------------------------- cutting */
 
 /* Displays that are more than text: those are names, and few. */
-static void keep_parts(struct writing *writing, struct cell *cell)
+static void keep_parts(struct result_writer *writer, struct cell *cell)
 {
     const struct display *all = cell->displays.items;
     struct display *some =
-        arena_alloc(&writing->arena, (cell->displays.count + 1) * sizeof(*all));
+        arena_alloc(&writer->arena, (cell->displays.count + 1) * sizeof(*all));
     size_t count = 0;
     for (size_t i = 0; i < cell->displays.count; i++)
         if (all[i].parts.count > 0) {
             some[count] = all[i];
-            some[count].text = clip(&writing->arena, all[i].text, LEAST_BYTES);
+            some[count].text = clip(&writer->arena, all[i].text, LEAST_BYTES);
             count++;
         }
     cell->displays = (struct list){ some, count };
 }
 
-static void cut_cells(struct writing *writing)
+static void cut_cells(struct result_writer *writer)
 {
-    struct cell *cells = writing->result.cells.items;
-    struct arena *arena = &writing->arena;
-    for (size_t i = 0; i < writing->result.cells.count; i++) {
+    struct cell *cells = writer->result.cells.items;
+    struct arena *arena = &writer->arena;
+    for (size_t i = 0; i < writer->result.cells.count; i++) {
         struct cell *cell = &cells[i];
         cell->code = clip(arena, cell->code, (size_t)2 * SHORT_BYTES);
         cell->out = clip(arena, cell->out, SHORT_BYTES);
@@ -248,16 +246,16 @@ static void cut_cells(struct writing *writing)
         cell->result = clip(arena, cell->result, SHORT_BYTES);
         cell->error.traceback = clip(arena, cell->error.traceback, SHORT_BYTES);
         cell->error.value = clip(arena, cell->error.value, SHORT_BYTES);
-        keep_parts(writing, cell);
+        keep_parts(writer, cell);
     }
 }
 
 /* What is left: how each cell ended, and where its streams are. */
-static void shrink_cells(struct writing *writing)
+static void shrink_cells(struct result_writer *writer)
 {
-    struct cell *cells = writing->result.cells.items;
-    struct arena *arena = &writing->arena;
-    for (size_t i = 0; i < writing->result.cells.count; i++) {
+    struct cell *cells = writer->result.cells.items;
+    struct arena *arena = &writer->arena;
+    for (size_t i = 0; i < writer->result.cells.count; i++) {
         struct cell *cell = &cells[i];
         struct view *texts[] = { &cell->code,           &cell->out,
                                  &cell->errout,         &cell->result,
@@ -270,47 +268,47 @@ static void shrink_cells(struct writing *writing)
     }
 }
 
-static void cut_messages(struct writing *writing)
+static void cut_messages(struct result_writer *writer)
 {
     json_t *all = json_array();
     size_t i;
     json_t *message;
-    json_array_foreach(writing->messages, i, message) {
+    json_array_foreach(writer->messages, i, message) {
         const json_t *content = json_object_get(message, "content");
         struct view text = { json_string_value(content),
                              json_string_length(content) };
         json_t *copy = json_copy(message);
         if (text.len > SHORT_BYTES) {
-            text = clip(&writing->arena, text, SHORT_BYTES);
+            text = clip(&writer->arena, text, SHORT_BYTES);
             json_object_set_new(copy, "content",
                                 json_stringn(text.data, text.len));
         }
         json_array_append_new(all, copy);
     }
-    json_decref(writing->messages);
-    writing->messages = all;
+    json_decref(writer->messages);
+    writer->messages = all;
 }
 
-static void drop_messages(struct writing *writing)
+static void drop_messages(struct result_writer *writer)
 {
-    json_decref(writing->messages);
-    writing->messages = NULL;
+    json_decref(writer->messages);
+    writer->messages = NULL;
 }
 
-static void cut_answer(struct writing *writing)
+static void cut_answer(struct result_writer *writer)
 {
-    writing->result.answer =
-        clip(&writing->arena, writing->result.answer, LEAST_ANSWER_BYTES);
-    writing->result.output = NULL;
+    writer->result.answer =
+        clip(&writer->arena, writer->result.answer, LEAST_ANSWER_BYTES);
+    writer->result.output = NULL;
 }
 
-static void drop_metadata(struct writing *writing)
+static void drop_metadata(struct result_writer *writer)
 {
-    writing->result.metadata.count = 0;
+    writer->result.metadata.count = 0;
 }
 
 static const struct {
-    void (*cut)(struct writing *writing);
+    void (*cut)(struct result_writer *writer);
     const char *note;
 } cuts[] = {
     { cut_cells, "Long texts of cells were cut. " },
@@ -324,30 +322,31 @@ enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
 
 /* -------------------------------------------------------------- writing */
 
-static bool encode(struct writing *writing, struct buf *out, struct err *err)
+static bool encode(struct result_writer *writer, struct buf *out,
+                   struct err *err)
 {
-    struct result *result = &writing->result;
+    struct result *result = &writer->result;
     result->messages = NULL;
-    if (writing->messages != NULL)
-        json_to_value(writing->messages, &result->messages, &writing->arena,
+    if (writer->messages != NULL)
+        json_to_value(writer->messages, &result->messages, &writer->arena,
                       NULL);
-    result->notes = view_head(buf_view(&writing->notes), 900);
+    result->notes = view_head(buf_view(&writer->notes), 900);
     buf_init(out, MAX_RESULT_BYTES);
     return message_encode(&schema_result, result, out, err);
 }
 
-static void write_fitting(struct writing *writing, struct buf *out)
+static void write_fitting(struct result_writer *writer, struct buf *out)
 {
     struct err err = { 0 };
-    for (size_t i = 0; !encode(writing, out, &err); i++) {
+    for (size_t i = 0; !encode(writer, out, &err); i++) {
         buf_finish(out);
         if (i == CUTS) {
             log_line("result.refused", "{s:s}", "why", err.text);
             buf_init(out, MAX_RESULT_BYTES);
             return;
         }
-        cuts[i].cut(writing);
-        buf_add(&writing->notes, view_of(cuts[i].note));
+        cuts[i].cut(writer);
+        buf_add(&writer->notes, view_of(cuts[i].note));
     }
 }
 
@@ -382,9 +381,9 @@ static void note_unknown(const struct conversation *conversation,
 void result_write(struct buf *out, struct conversation *conversation,
                   const struct ending *ending)
 {
-    struct writing writing = { .conversation = conversation };
-    struct result *result = &writing.result;
-    buf_init(&writing.notes, 4096);
+    struct result_writer writer = { .conversation = conversation };
+    struct result *result = &writer.result;
+    buf_init(&writer.notes, 4096);
     *result = (struct result){
         .id = ending->id,
         .status = ending->status,
@@ -397,21 +396,21 @@ void result_write(struct buf *out, struct conversation *conversation,
         .record = ending->record,
         .metadata = ending->metadata,
     };
-    note_unknown(conversation, ending, &writing.notes);
+    note_unknown(conversation, ending, &writer.notes);
     if (ending->unsaved.len > 0)
-        buf_printf(&writing.notes, "The session was not saved: %.*s. ",
+        buf_printf(&writer.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));
     if (conversation != NULL)
-        note_summaries(&conversation->summary, &writing.notes);
+        note_summaries(&conversation->summary, &writer.notes);
     if (conversation != NULL && conversation->job != NULL)
-        collect(&writing, ending);
+        collect(&writer, ending);
     if (ending->files.count > 0)
         result->files = ending->files;
-    json_incref(writing.messages);
-    write_fitting(&writing, out);
-    json_decref(writing.messages);
-    buf_finish(&writing.notes);
-    arena_finish(&writing.arena);
+    json_incref(writer.messages);
+    write_fitting(&writer, out);
+    json_decref(writer.messages);
+    buf_finish(&writer.notes);
+    arena_finish(&writer.arena);
 }
 
 void result_event(struct buf *out, const struct conversation *conversation,

@@ -101,7 +101,7 @@ static size_t cell_to_check(const struct python_session *session)
 enum pace open_enter_check(void *owner)
 {
     struct python_session *session = owner;
-    const struct past_cell *cells = session->request.earlier.cells;
+    const struct earlier_cell *cells = session->request.earlier.cells;
     struct call_name name =
         session_call_name(session, cells[cell_to_check(session)].call);
     struct frame ask = { .type = FRAME_FORGET, .call = view_of(name.text) };

@@ -50,17 +50,17 @@ static void on_claimed(void *owner, const redisReply *reply,
 {
     struct python_session *session = owner;
     struct err *answer = &session->exchange.answer;
-    struct session_turn turn;
+    struct session_claim_reply claim;
     if (!session_heard(session, CLAIMING))
         return;
     if (!reply) {
         *answer = *why;
-    } else if (!transition_session_claimed(reply, &turn, answer)) {
+    } else if (!transition_session_claimed(reply, &claim, answer)) {
         assert(answer->kind != ERR_NONE);
-    } else if (!turn.mine) {
-        wait_for_turn(session, turn.runs);
+    } else if (!claim.mine) {
+        wait_for_turn(session, claim.runs);
         return;
-    } else if (memo_read(&session->memo, turn.record, answer)) {
+    } else if (memo_read(&session->memo, claim.record, answer)) {
         session->claim.state = CLAIM_OURS;
         recall_notice(session);
     } else {
@@ -135,7 +135,7 @@ bool record_send(struct python_session *session, struct session_key key,
     if (!message_encode(&schema_session_record, record, bytes, err))
         return false;
     struct session_save save = {
-        .holding = setup->lease,
+        .lease = setup->lease,
         .session = key,
         .generation = generation,
         .closed = record->closed,

@@ -330,7 +330,7 @@ enum pace restore_variables_landed(void *owner)
 
 /* ---------------------------------------------------------- earlier cells */
 
-static const struct past_cell *
+static const struct earlier_cell *
 current_cell(const struct python_session *session)
 {
     return &session->request.earlier.cells[session->restore.cell_at];
@@ -366,7 +366,7 @@ enum pace restore_enter_cell(void *owner)
         session->restore.cells_due = false;
         return session_next(session);
     }
-    const struct past_cell *cell = current_cell(session);
+    const struct earlier_cell *cell = current_cell(session);
     struct call_name name = session_call_name(session, cell->call);
     struct frame again =
         session_run_frame(session, &name, cell->code, cell->number);

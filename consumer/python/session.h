@@ -77,11 +77,11 @@ struct session_setup {
 
     /* Of a session with a name; key.name is empty: the job's own. */
     struct session_key key;
-    struct holding lease; /* of the job: it fences writes */
-    bool saves;           /* saves variables and files, not only the holder */
-    uint64_t ttl_ms;      /* of the record, from its last write on */
-    uint64_t kept_ms;     /* of files that are replaced */
-    uint64_t files_bytes; /* limit of all saved files together */
+    struct job_lease lease; /* of the job: it fences writes */
+    bool saves;             /* saves variables and files, not only the holder */
+    uint64_t ttl_ms;        /* of the record, from its last write on */
+    uint64_t kept_ms;       /* of files that are replaced */
+    uint64_t files_bytes;   /* limit of all saved files together */
 };
 
 enum session_verb {
@@ -109,11 +109,11 @@ struct session_request {
     bool intended; /* RUN: an earlier attempt may have sent the call already */
     const struct cell_events *cell; /* RUN: who hears of it */
     void *owner;
-    struct view name;           /* READ */
-    struct past earlier;        /* cells that a fresh session needs again */
-    bool files_there;           /* the job's files were put in before */
-    uint64_t cells;             /* SAVE: that this job has run */
-    struct saved_history saved; /* SAVE, REMEMBER */
+    struct view name;             /* READ */
+    struct earlier_cells earlier; /* cells that a fresh session needs again */
+    bool files_there;             /* the job's files were put in before */
+    uint64_t cells;               /* SAVE: that this job has run */
+    struct saved_history saved;   /* SAVE, REMEMBER */
 };
 
 /* Copies setup and name (at most 79 bytes, see session_name()); borrows what

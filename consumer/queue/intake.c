@@ -157,16 +157,16 @@ static size_t take_jobs(struct intake *intake, const redisReply *reply,
 {
     size_t jobs = 0;
     for (size_t i = 0; i < count; i++) {
-        struct started started;
+        struct take_reply start;
         struct err err;
-        bool told = transition_started(reply->element[i], &started, &err);
-        if (told && started.run) {
-            intake->consumer->jobs->on_started(intake->partition, &started);
+        bool told = transition_take_reply(reply->element[i], &start, &err);
+        if (told && start.run) {
+            intake->consumer->jobs->on_started(intake->partition, &start);
             jobs++;
         } else {
             log_line("entry.dropped", "{s:s%}", "why",
-                     told ? started.reason.data : err.text,
-                     told ? started.reason.len : strlen(err.text));
+                     told ? start.reason.data : err.text,
+                     told ? start.reason.len : strlen(err.text));
         }
     }
     return jobs;
@@ -209,9 +209,9 @@ static void send_take(struct intake *intake)
 {
     const struct consumer *consumer = intake->consumer;
     const struct pending_take *pending = &intake->pending;
-    struct claim claims[(size_t)CONSUMER_MAX_QUEUES * 3];
+    struct stream_entry entries[(size_t)CONSUMER_MAX_QUEUES * 3];
     for (size_t i = 0; i < pending->arrivals; i++)
-        claims[i] = (struct claim){
+        entries[i] = (struct stream_entry){
             .stream = key_view(&intake->streams[intake->arrivals[i].stream]),
             .entry = view_of(intake->arrivals[i].entry),
         };
@@ -221,8 +221,8 @@ static void send_take(struct intake *intake)
         .max_crashes = consumer->settings.max_crashes,
         .count = pending->count,
         .ticket = pending->ticket,
-        .claims = claims,
-        .claim_count = pending->arrivals,
+        .entries = entries,
+        .entry_count = pending->arrivals,
         .queues = intake->queues,
         .queue_count = may_claim(intake) ? intake->queue_count : 0,
     };

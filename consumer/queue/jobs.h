@@ -11,7 +11,7 @@
 
 struct consumer;
 struct partition;
-struct started;
+struct take_reply;
 
 struct slot_job {
     const char *id;
@@ -25,7 +25,7 @@ struct slot_job {
 struct jobs {
     /* Takes a free slot, of which there must be one. Copies. */
     void (*on_started)(const struct partition *partition,
-                       const struct started *started);
+                       const struct take_reply *start);
     /* False: the slot is free, or has a job of another partition. */
     bool (*find)(const struct partition *partition, size_t slot,
                  struct slot_job *job);

@@ -39,18 +39,18 @@ static bool find(const struct beat_batch *batch, size_t index,
 }
 
 static void heed(const struct beat_batch *batch, size_t index,
-                 const struct beaten *beaten)
+                 const struct beat_reply *beat)
 {
     struct consumer *consumer = batch->partition->consumer;
     size_t slot = batch->jobs[index].slot;
     struct slot_job job;
-    if (!find(batch, index, &job) || (!beaten->held && job.ends))
+    if (!find(batch, index, &job) || (!beat->held && job.ends))
         return;
-    if (!beaten->held) {
+    if (!beat->held) {
         log_line("job.lost", "{s:s, s:I}", "job", job.id, "epoch",
                  (json_int_t)job.epoch);
         consumer->jobs->on_lost(consumer, slot);
-    } else if (beaten->cancel) {
+    } else if (beat->cancel) {
         consumer->jobs->on_cancel(consumer, slot);
     }
 }
@@ -59,17 +59,17 @@ static void on_beaten(void *owner, const redisReply *reply,
                       const struct err *why)
 {
     CLEANUP(cleanup_free) struct beat_batch *batch = owner;
-    struct beaten beaten[BATCH];
+    struct beat_reply beat[BATCH];
     struct err err;
     (void)why;
     if (reply == NULL)
         return; /* the next beat brings the same */
-    if (!transition_beaten(reply, beaten, batch->count, &err)) {
+    if (!transition_beaten(reply, beat, batch->count, &err)) {
         log_line("beat.refused", "{s:s}", "why", err.text);
         return;
     }
     for (size_t i = 0; i < batch->count; i++)
-        heed(batch, i, &beaten[i]);
+        heed(batch, i, &beat[i]);
 }
 
 static struct beat_batch *batch_new(struct partition *partition)
@@ -81,21 +81,21 @@ static struct beat_batch *batch_new(struct partition *partition)
     return batch;
 }
 
-static struct holding batch_add(struct beat_batch *batch, size_t slot,
-                                const struct slot_job *job)
+static struct job_lease batch_add(struct beat_batch *batch, size_t slot,
+                                  const struct slot_job *job)
 {
     batch->jobs[batch->count].slot = slot;
     batch->jobs[batch->count++].serial = job->serial;
-    return (struct holding){ view_of(job->id), job->epoch };
+    return (struct job_lease){ view_of(job->id), job->epoch };
 }
 
-static void send_batch(struct beat_batch *batch, const struct holding *holdings)
+static void send_batch(struct beat_batch *batch, const struct job_lease *leases)
 {
     const struct partition *partition = batch->partition;
     const struct consumer *consumer = partition->consumer;
     struct command command;
     transition_beat(&command, &consumer->names, partition->number,
-                    view_of(consumer->name), holdings, batch->count);
+                    view_of(consumer->name), leases, batch->count);
     if (!control_send(partition->control, &command, on_beaten, batch))
         free(batch);
     command_finish(&command);
@@ -105,7 +105,7 @@ static void send_batch(struct beat_batch *batch, const struct holding *holdings)
 static void beat_all(struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
-    struct holding holdings[BATCH];
+    struct job_lease leases[BATCH];
     struct beat_batch *batch = NULL;
     struct slot_job job;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
@@ -113,11 +113,11 @@ static void beat_all(struct partition *partition)
             if (batch == NULL)
                 batch = batch_new(partition);
             size_t at = batch->count;
-            holdings[at] = batch_add(batch, slot, &job);
+            leases[at] = batch_add(batch, slot, &job);
         }
         bool last = slot + 1 == consumer->settings.slots;
         if (batch != NULL && (batch->count == BATCH || last)) {
-            send_batch(batch, holdings);
+            send_batch(batch, leases);
             batch = NULL;
         }
     }
@@ -144,8 +144,8 @@ static void beat_one(struct partition *partition, struct view id)
             !view_is(id, job.id))
             continue;
         struct beat_batch *batch = batch_new(partition);
-        struct holding holding = batch_add(batch, slot, &job);
-        send_batch(batch, &holding);
+        struct job_lease lease = batch_add(batch, slot, &job);
+        send_batch(batch, &lease);
     }
 }
 

@@ -351,13 +351,13 @@ static struct view copy(char **at, struct view bytes)
 static struct write *write_end(const struct finish *finish)
 {
     struct write *write =
-        write_new(END, finish->holding.id.len + finish->result.len +
+        write_new(END, finish->lease.id.len + finish->result.len +
                            finish->event_data.len + finish->error_code.len);
     struct finish *own = &write->end.finish;
     char *at = (char *)(write + 1);
     write->end.sender = write;
     *own = *finish;
-    own->holding.id = copy(&at, finish->holding.id);
+    own->lease.id = copy(&at, finish->lease.id);
     own->result = copy(&at, finish->result);
     own->event_data = copy(&at, finish->event_data);
     own->error_code = copy(&at, finish->error_code);

@@ -200,7 +200,7 @@ static void report(struct chore *chore)
     static const char *const modes[] = { "serving", "quiet", "draining" };
     const struct upkeep *upkeep = chore->upkeep;
     const struct consumer *consumer = upkeep->consumer;
-    const struct settings *settings = &consumer->settings;
+    const struct consumer_settings *settings = &consumer->settings;
     char host[65] = "", numbers[4][24];
     const uint64_t values[] = { (uint64_t)getpid(), settings->slots,
                                 consumer->running, upkeep->started_at };
@@ -211,7 +211,7 @@ static void report(struct chore *chore)
     tell_executor(consumer, &executor);
     list_jobs(upkeep, &jobs);
     gethostname(host, sizeof(host) - 1);
-    const struct about about[] = {
+    const struct report_field about[] = {
         { "host", view_of(host) },
         { "pid", view_of(numbers[0]) },
         { "slots", view_of(numbers[1]) },
@@ -258,7 +258,7 @@ static void on_fired(struct chore *chore, const redisReply *reply)
 {
     struct upkeep *upkeep = chore->upkeep;
     const struct firing *firing = &upkeep->firings[upkeep->firing_at];
-    enum fired fired;
+    enum fire_outcome fired;
     struct view what;
     struct err err;
     if (!transition_fired(reply, &fired, &what, &err)) {
@@ -313,7 +313,8 @@ static void copy(char *text, size_t size, struct view view)
 }
 
 /* When they go off next is computed from Redis's clock, not from ours. */
-static void fire_due(struct chore *chore, const struct due *due, size_t count)
+static void fire_due(struct chore *chore, const struct due_schedule *due,
+                     size_t count)
 {
     struct upkeep *upkeep = chore->upkeep;
     struct command command;
@@ -332,8 +333,8 @@ static void fire_due(struct chore *chore, const struct due *due, size_t count)
 
 static void on_promoted(struct chore *chore, const redisReply *reply)
 {
-    struct due due[PROMOTED_MAX_DUE];
-    struct promoted promoted;
+    struct due_schedule due[PROMOTED_MAX_DUE];
+    struct promote_reply promoted;
     struct err err;
     if (!transition_promoted(reply, &promoted, due, &err)) {
         refused(chore, &err);

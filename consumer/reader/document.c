@@ -13,7 +13,7 @@
 #include "consumer/reader/search_page.h"
 #include "consumer/text.h"
 
-enum form { FORM_NONE, FORM_TEXT, FORM_HTML };
+enum document_form { FORM_NONE, FORM_TEXT, FORM_HTML };
 
 enum { MAX_TYPE = 100, SNIFFED = 1024 };
 
@@ -36,7 +36,7 @@ static bool ends_with(const char *text, const char *end)
     return len >= own && strcmp(text + len - own, end) == 0;
 }
 
-static enum form form_of_type(const char *type)
+static enum document_form form_of_type(const char *type)
 {
     static const char *const texts[] = {
         "application/json",       "application/xml",
@@ -64,7 +64,7 @@ static bool has_nul(struct view bytes)
 }
 
 /* Of a document whose server does not say what it is. */
-static enum form form_of_bytes(struct view bytes)
+static enum document_form form_of_bytes(struct view bytes)
 {
     while (bytes.len > 0 && isspace((unsigned char)*bytes.data))
         bytes = (struct view){ bytes.data + 1, bytes.len - 1 };
@@ -82,7 +82,7 @@ static bool is_wide(const struct document *document)
            strcasestr(document->type, "utf-16") != NULL;
 }
 
-static bool find_form(const struct document *document, enum form *form,
+static bool find_form(const struct document *document, enum document_form *form,
                       struct err *err)
 {
     char type[MAX_TYPE + 1];
@@ -155,7 +155,7 @@ static bool read_page(const struct document *document, struct buf *out,
                       struct err *err)
 {
     CLEANUP(buf_finish) struct buf text;
-    enum form form;
+    enum document_form form;
     buf_init(&text, (size_t)3 * MAX_DOCUMENT + 16);
     if (!find_form(document, &form, err))
         return false;

@@ -19,7 +19,7 @@ enum {
     MAX_LINK = 1000, /* bytes of a URL that is shown */
 };
 
-struct writer {
+struct page_writer {
     struct buf *out;
     CURLU *base;
     unsigned int lines; /* new ones before the next word: 1, or 2 with a gap */
@@ -40,7 +40,7 @@ struct writer {
 
 /* ----------------------------------------------------------------- writing */
 
-static void want_lines(struct writer *writer, unsigned int lines)
+static void want_lines(struct page_writer *writer, unsigned int lines)
 {
     if (writer->in_cell)
         writer->space = true;
@@ -48,7 +48,7 @@ static void want_lines(struct writer *writer, unsigned int lines)
         writer->lines = lines;
 }
 
-static void start_line(struct writer *writer)
+static void start_line(struct page_writer *writer)
 {
     unsigned int lists = writer->lists < MAX_LISTS ? writer->lists : MAX_LISTS;
     for (unsigned int i = 0; i < writer->quotes && i < MAX_QUOTES; i++)
@@ -66,7 +66,7 @@ static void start_line(struct writer *writer)
 }
 
 /* Whatever the next word needs before it. */
-static void prepare(struct writer *writer)
+static void prepare(struct page_writer *writer)
 {
     bool first = writer->out->len == 0;
     if (writer->lines > 0 || first) {
@@ -86,7 +86,7 @@ static void prepare(struct writer *writer)
     }
 }
 
-static void add_word(struct writer *writer, struct view word)
+static void add_word(struct page_writer *writer, struct view word)
 {
     prepare(writer);
     for (size_t i = 0; i < word.len; i++) {
@@ -98,7 +98,7 @@ static void add_word(struct writer *writer, struct view word)
     }
 }
 
-static void add_text(struct writer *writer, const char *text)
+static void add_text(struct page_writer *writer, const char *text)
 {
     while (*text != '\0') {
         size_t blank = strspn(text, " \t\r\n\f");
@@ -111,7 +111,7 @@ static void add_text(struct writer *writer, const char *text)
 }
 
 /* Code, line by line as it stands. */
-static void add_lines(struct writer *writer, const char *text)
+static void add_lines(struct page_writer *writer, const char *text)
 {
     while (*text != '\0') {
         size_t len = strcspn(text, "\r\n");
@@ -137,7 +137,7 @@ static struct view trim(struct view text)
 
 /* "(http://...)", or nothing for what is no address of a page: scripts, mail,
  * places in this one. */
-static void add_url(const struct writer *writer, const char *reference,
+static void add_url(const struct page_writer *writer, const char *reference,
                     struct buf *out)
 {
     CLEANUP(cleanup_free) char *own = view_dup(trim(view_of(reference)));
@@ -163,7 +163,7 @@ static void add_url(const struct writer *writer, const char *reference,
     curl_url_cleanup(url);
 }
 
-static void enter_link(struct writer *writer, const GumboNode *node)
+static void enter_link(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->link != NULL)
         return;
@@ -173,7 +173,7 @@ static void enter_link(struct writer *writer, const GumboNode *node)
         writer->link = node;
 }
 
-static void leave_link(struct writer *writer, const GumboNode *node)
+static void leave_link(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->link != node)
         return;
@@ -185,7 +185,7 @@ static void leave_link(struct writer *writer, const GumboNode *node)
     writer->bracket = false;
 }
 
-static void add_picture(struct writer *writer, const GumboNode *node)
+static void add_picture(struct page_writer *writer, const GumboNode *node)
 {
     struct view words = trim(view_of(page_attribute(node, "alt")));
     if (words.len == 0)
@@ -216,7 +216,7 @@ static bool has_facts(const GumboNode *table)
     return true;
 }
 
-static void enter_cell(struct writer *writer)
+static void enter_cell(struct page_writer *writer)
 {
     if (writer->table == NULL) {
         want_lines(writer, 1);
@@ -231,7 +231,7 @@ static void enter_cell(struct writer *writer)
     writer->cells++;
 }
 
-static void leave_row(struct writer *writer)
+static void leave_row(struct page_writer *writer)
 {
     if (writer->table == NULL || writer->cells == 0)
         return;
@@ -249,7 +249,7 @@ static void leave_row(struct writer *writer)
     writer->cells = 0;
 }
 
-static void leave_table(struct writer *writer, const GumboNode *node)
+static void leave_table(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->table == node) {
         leave_row(writer);
@@ -310,7 +310,7 @@ static unsigned int lines_of(GumboTag tag)
     return 0;
 }
 
-static void enter_list(struct writer *writer, const GumboNode *node)
+static void enter_list(struct page_writer *writer, const GumboNode *node)
 {
     bool ordered = node->v.element.tag == GUMBO_TAG_OL;
     want_lines(writer, writer->lists == 0 ? 2 : 1);
@@ -319,7 +319,7 @@ static void enter_list(struct writer *writer, const GumboNode *node)
         writer->numbers[writer->lists - 1] = ordered;
 }
 
-static void enter_table(struct writer *writer, const GumboNode *node)
+static void enter_table(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->table != NULL || !has_facts(node))
         return;
@@ -328,7 +328,7 @@ static void enter_table(struct writer *writer, const GumboNode *node)
     writer->cells = 0;
 }
 
-static void enter_code(struct writer *writer, const GumboNode *node)
+static void enter_code(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->fence != NULL || writer->in_cell)
         return;
@@ -338,7 +338,7 @@ static void enter_code(struct writer *writer, const GumboNode *node)
     writer->fence = node;
 }
 
-static void leave_code(struct writer *writer, const GumboNode *node)
+static void leave_code(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->fence != node)
         return;
@@ -348,7 +348,7 @@ static void leave_code(struct writer *writer, const GumboNode *node)
     buf_add(writer->out, VIEW("```"));
 }
 
-static void enter_element(struct writer *writer, const GumboNode *node)
+static void enter_element(struct page_writer *writer, const GumboNode *node)
 {
     GumboTag tag = node->v.element.tag;
     want_lines(writer, lines_of(tag));
@@ -374,7 +374,7 @@ static void enter_element(struct writer *writer, const GumboNode *node)
         add_word(writer, VIEW("---"));
 }
 
-static void leave_element(struct writer *writer, const GumboNode *node)
+static void leave_element(struct page_writer *writer, const GumboNode *node)
 {
     GumboTag tag = node->v.element.tag;
     if (tag == GUMBO_TAG_UL || tag == GUMBO_TAG_OL) {
@@ -402,7 +402,7 @@ static void leave_element(struct writer *writer, const GumboNode *node)
 
 /* ----------------------------------------------------------------- walking */
 
-static void add_node(struct writer *writer, const GumboNode *node)
+static void add_node(struct page_writer *writer, const GumboNode *node)
 {
     if (node->type != GUMBO_NODE_TEXT && node->type != GUMBO_NODE_WHITESPACE &&
         node->type != GUMBO_NODE_CDATA)
@@ -414,7 +414,7 @@ static void add_node(struct writer *writer, const GumboNode *node)
 }
 
 /* Into a node. False: its children are not looked at. */
-static bool enter(struct writer *writer, const GumboNode *node)
+static bool enter(struct page_writer *writer, const GumboNode *node)
 {
     if (node->type == GUMBO_NODE_TEMPLATE ||
         (node->type == GUMBO_NODE_ELEMENT && is_skipped(node)))
@@ -427,7 +427,7 @@ static bool enter(struct writer *writer, const GumboNode *node)
 }
 
 /* Out of all nodes that end before the next one begins. */
-static void leave_to(struct writer *writer, const GumboNode *node,
+static void leave_to(struct page_writer *writer, const GumboNode *node,
                      const GumboNode *next, const GumboNode *root)
 {
     const GumboNode *stop = next != NULL ? next->parent : root->parent;
@@ -436,7 +436,7 @@ static void leave_to(struct writer *writer, const GumboNode *node,
             leave_element(writer, node);
 }
 
-static void walk(struct writer *writer, const GumboNode *root)
+static void walk(struct page_writer *writer, const GumboNode *root)
 {
     const GumboNode *node = root;
     while (node != NULL) {
@@ -466,14 +466,14 @@ static void read_title(struct buf *title, const GumboNode *root)
         return;
     CLEANUP(buf_finish) struct buf words;
     buf_init(&words, MAX_PAGE_TITLE);
-    struct writer writer = { .out = &words };
+    struct page_writer writer = { .out = &words };
     add_text(&writer, text->v.text.text);
     text_add_line(title, buf_view(&words), MAX_PAGE_TITLE);
 }
 
 static void read_text(struct buf *text, const GumboNode *root, const char *url)
 {
-    struct writer writer = { .out = text, .base = curl_url() };
+    struct page_writer writer = { .out = text, .base = curl_url() };
     const GumboNode *base = find(root, GUMBO_TAG_BASE);
     const char *other = base != NULL ? page_attribute(base, "href") : NULL;
     curl_url_set(writer.base, CURLUPART_URL, url, 0);

@@ -21,14 +21,14 @@ static bool fail(struct err *err, const char *what, int error)
 /* ---------------------------------------------------------------- landlock */
 
 /* Headers may be older than the kernel: the layout of ABI 6. */
-struct ruleset {
+struct landlock_rules {
     uint64_t fs, net, scoped;
 };
 
 /* All that an ABI knows, of linux/landlock.h. */
-static struct ruleset ruleset_of(long abi)
+static struct landlock_rules ruleset_of(long abi)
 {
-    struct ruleset all = { .fs = (1U << 13) - 1 };
+    struct landlock_rules all = { .fs = (1U << 13) - 1 };
     if (abi >= 2)
         all.fs |= 1U << 13; /* to move files */
     if (abi >= 3)
@@ -68,7 +68,7 @@ bool walls_files(bool *closed, struct err *err)
     *closed = abi > 0;
     if (!*closed)
         return true;
-    struct ruleset all = ruleset_of(abi);
+    struct landlock_rules all = ruleset_of(abi);
     CLEANUP(cleanup_close)
     int fd = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
     if (fd < 0 || !may_read(fd, "/usr/lib") || !may_read(fd, "/usr/lib64") ||

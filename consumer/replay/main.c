@@ -20,7 +20,7 @@
 
 enum { DIFFERS = 1, MAX_SHOWN_BYTES = 64 << 20 };
 
-struct asked {
+struct arguments {
     bool json;
     const char *prompts;
 };
@@ -50,7 +50,7 @@ static bool read_file(const char *path, struct buf *text, struct err *err)
 /* ---------------------------------------------------------------- telling
  */
 
-static void diff_of(const struct outcome *outcome, struct buf *out)
+static void diff_of(const struct replay_outcome *outcome, struct buf *out)
 {
     CLEANUP(buf_finish) struct buf before, after;
     buf_init(&before, MAX_SHOWN_BYTES);
@@ -61,7 +61,7 @@ static void diff_of(const struct outcome *outcome, struct buf *out)
     show_diff(out, buf_view(&before), buf_view(&after));
 }
 
-static json_t *difference_of(const struct outcome *outcome)
+static json_t *difference_of(const struct replay_outcome *outcome)
 {
     CLEANUP(buf_finish) struct buf diff;
     diff_of(outcome, &diff);
@@ -87,7 +87,7 @@ static void put_json(FILE *file, const json_t *json)
     fwrite(line.data, 1, line.len, file);
 }
 
-static void tell_json(const char *job, const struct outcome *outcome)
+static void tell_json(const char *job, const struct replay_outcome *outcome)
 {
     json_t *json = json_pack(
         "{s:s, s:I, s:I, s:I, s:I, s:b}", "job", job, "steps",
@@ -100,7 +100,7 @@ static void tell_json(const char *job, const struct outcome *outcome)
     json_decref(json);
 }
 
-static void tell_people(const char *job, const struct outcome *outcome)
+static void tell_people(const char *job, const struct replay_outcome *outcome)
 {
     if (!outcome->differs) {
         printf("%s: equal in %zu step%s, %zu request%s to a model among them",
@@ -127,10 +127,10 @@ static void tell_people(const char *job, const struct outcome *outcome)
     fwrite(diff.data, 1, diff.len, stdout);
 }
 
-static void tell_failure(const struct asked *asked, const char *path,
+static void tell_failure(const struct arguments *arguments, const char *path,
                          const struct err *err)
 {
-    if (!asked->json) {
+    if (!arguments->json) {
         CLEANUP(buf_finish) struct buf text;
         buf_init(&text, MAX_SHOWN_BYTES);
         glyph_add(&text, view_of(err->text), READ_CODE);
@@ -145,22 +145,22 @@ static void tell_failure(const struct asked *asked, const char *path,
     json_decref(json);
 }
 
-static int replay_file(const struct asked *asked, const char *path)
+static int replay_file(const struct arguments *arguments, const char *path)
 {
     CLEANUP(buf_finish) struct buf text = { .max = MAX_RECORDING_BYTES };
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    CLEANUP(outcome_finish) struct outcome outcome = { 0 };
+    CLEANUP(outcome_finish) struct replay_outcome outcome = { 0 };
     struct recording recording;
     struct err err;
     char job[ID_LEN + 1];
     if (!read_file(path, &text, &err) ||
         !recording_read(&recording, buf_view(&text), &arena, &err) ||
-        !replay_run(&recording, asked->prompts, &outcome, &err)) {
-        tell_failure(asked, path, &err);
+        !replay_run(&recording, arguments->prompts, &outcome, &err)) {
+        tell_failure(arguments, path, &err);
         return strcmp(err.code, "bad_setting") == 0 ? EX_USAGE : EX_DATAERR;
     }
     snprintf(job, sizeof(job), "%.*s", VIEW_ARG(recording.id));
-    if (asked->json)
+    if (arguments->json)
         tell_json(job, &outcome);
     else
         tell_people(job, &outcome);
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
         { "version", no_argument, NULL, 'v' },
         { 0 },
     };
-    struct asked asked = { .prompts = getenv("QUERN_PROMPTS") };
+    struct arguments arguments = { .prompts = getenv("QUERN_PROMPTS") };
     int worst = EX_OK;
     for (int flag; (flag = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (flag == 'h')
@@ -198,16 +198,16 @@ int main(int argc, char **argv)
             return printf("quern-replay %s\n", QUERN_VERSION) < 0;
         if (flag == '?')
             return usage(stderr, EX_USAGE);
-        asked.json |= flag == 'j';
+        arguments.json |= flag == 'j';
         if (flag == 'p')
-            asked.prompts = optarg;
+            arguments.prompts = optarg;
     }
-    if (asked.prompts != NULL && *asked.prompts == '\0')
-        asked.prompts = NULL;
+    if (arguments.prompts != NULL && *arguments.prompts == '\0')
+        arguments.prompts = NULL;
     if (optind == argc)
         return usage(stderr, EX_USAGE);
     for (int i = optind; i < argc; i++) {
-        int code = replay_file(&asked, argv[i]);
+        int code = replay_file(&arguments, argv[i]);
         worst = code > worst ? code : worst;
     }
     if (fflush(stdout) != 0)

@@ -8,17 +8,17 @@
 /* ---------------------------------------------------------------- outcome
  */
 
-void outcome_finish(struct outcome *outcome)
+void outcome_finish(struct replay_outcome *outcome)
 {
     json_decref(outcome->recorded);
     json_decref(outcome->replayed);
-    *outcome = (struct outcome){ 0 };
+    *outcome = (struct replay_outcome){ 0 };
 }
 
 bool replay_compare(struct replay *replay, const char *what, json_t *recorded,
                     json_t *replayed)
 {
-    struct outcome *outcome = replay->outcome;
+    struct replay_outcome *outcome = replay->outcome;
     if (json_equal(recorded, replayed)) {
         json_decref(recorded);
         json_decref(replayed);
@@ -45,7 +45,7 @@ json_t *replay_next(const struct replay *replay)
     const struct conversation *conversation = &replay->conversation;
     struct err why;
     const struct call *call =
-        decide_question(conversation, &replay->today.terms, &why);
+        decide_approval(conversation, &replay->today.terms, &why);
     if (call != NULL)
         return json_pack("{s:s, s:I, s:s, s:o}", "step", "approval", "turn",
                          (json_int_t)conversation->turn, "call", call->id,
@@ -107,8 +107,8 @@ static bool check_inner(struct replay *replay, const struct record *record)
 {
     struct err why;
     if (!replay->has_terms ||
-        decide_inner(&replay->conversation, &replay->today.terms, record->call,
-                     record->tool, &why) != NULL)
+        decide_code_tool(&replay->conversation, &replay->today.terms,
+                         record->call, record->tool, &why) != NULL)
         return true;
     return replay_compare(
         replay, record_kind_names[record->kind],
@@ -122,7 +122,7 @@ static bool is_asked(const struct replay *replay, const struct record *record)
 {
     struct err why;
     const struct call *call =
-        decide_question(&replay->conversation, &replay->today.terms, &why);
+        decide_approval(&replay->conversation, &replay->today.terms, &why);
     return call != NULL &&
            (record->kind != RECORD_APPROVAL || view_is(record->call, call->id));
 }
@@ -130,7 +130,7 @@ static bool is_asked(const struct replay *replay, const struct record *record)
 static bool is_placed(const struct replay *replay, const struct record *record)
 {
     const struct conversation *conversation = &replay->conversation;
-    enum next next = decide_next(conversation, &replay->today.terms);
+    enum next_action next = decide_next(conversation, &replay->today.terms);
     switch ((enum record_kind)record->kind) {
     case RECORD_MODEL_INTENT:
         return next == NEXT_ASK;
@@ -180,7 +180,7 @@ static bool broken_journal(struct replay *replay, const struct record *record,
 static bool step(struct replay *replay, struct view bytes, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct outcome *outcome = replay->outcome;
+    struct replay_outcome *outcome = replay->outcome;
     struct record record;
     struct err why = { 0 };
     if (!message_decode(&schema_record, bytes, &record, &arena, err))
@@ -251,7 +251,7 @@ static void run(struct replay *replay, struct arena *arena, struct err *err)
 }
 
 bool replay_run(const struct recording *recording, const char *prompts,
-                struct outcome *outcome, struct err *err)
+                struct replay_outcome *outcome, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct replay replay = {
@@ -260,7 +260,7 @@ bool replay_run(const struct recording *recording, const char *prompts,
         .outcome = outcome,
     };
     struct err why = { .kind = ERR_NONE };
-    *outcome = (struct outcome){ 0 };
+    *outcome = (struct replay_outcome){ 0 };
     run(&replay, &arena, &why);
     conversation_finish(&replay.conversation);
     today_finish(&replay.today);

@@ -23,7 +23,7 @@
 #include "schemas/json/recording.h"
 
 /* What was compared, and where it differs first. */
-struct outcome {
+struct replay_outcome {
     size_t steps;     /* records and result, up to the difference */
     size_t requests;  /* of them, compared by their bytes */
     size_t hidden;    /* requests that hold what must not be told */
@@ -34,7 +34,7 @@ struct outcome {
     char call[64];
     json_t *recorded, *replayed; /* objects */
 };
-void outcome_finish(struct outcome *outcome);
+void outcome_finish(struct replay_outcome *outcome);
 
 struct replay {
     const struct recording *recording;
@@ -47,15 +47,15 @@ struct replay {
     bool refused;     /* the record before was a refusal */
     uint64_t turn;    /* of the group of calls that is under way, */
     size_t group;     /* and its first */
-    size_t deeds;     /* that were known when it began */
+    size_t digests;   /* that were known when it began */
     json_t *messages; /* of the result; NULL: none */
-    struct outcome *outcome;
+    struct replay_outcome *outcome;
 };
 
 /* Initializes outcome. False: it cannot be replayed at all. Errors:
  * bad_message, bad_setting. */
 bool replay_run(const struct recording *recording, const char *prompts,
-                struct outcome *outcome, struct err *err);
+                struct replay_outcome *outcome, struct err *err);
 
 /* ------------------------------ for the files that hold the checks only */
 

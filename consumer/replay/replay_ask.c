@@ -5,8 +5,8 @@
 #include "consumer/replay/replay.h"
 
 /* A request as it would be sent. */
-struct built {
-    struct decided decided;
+struct replay_request {
+    struct model_plan plan;
     struct buf body;
     char hash[65];
     struct err why; /* kind ERR_NONE: it could be made */
@@ -15,7 +15,7 @@ struct built {
 };
 
 /* What is needed of a recorded intent to build it again. */
-struct source {
+struct intent_source {
     const struct replay *replay;
     const struct record *record;
     bool unsaid; /* what was said before is not in the recording */
@@ -23,53 +23,55 @@ struct source {
 
 /* Those that are decided on today, with the bytes of then, in the same order.
  * One that was decided on and not shown was gone, or too large. */
-static void take_pictures(struct built *built, const struct source *source,
-                          struct picture *pictures, size_t count)
+static void take_images(struct replay_request *built,
+                        const struct intent_source *source,
+                        struct request_image *images, size_t count)
 {
     const struct list *list = &source->record->shown;
     const struct view *blobs = list->items;
     size_t shown = 0;
     for (size_t i = 0; i < count && shown < list->count; i++) {
-        if (!view_equal(pictures[i].blob, blobs[shown]))
+        if (!view_equal(images[i].blob, blobs[shown]))
             continue;
         struct view bytes =
-            recording_blob(source->replay->recording, pictures[i].blob);
-        buf_init(&pictures[i].bytes, bytes.len);
-        buf_add(&pictures[i].bytes, bytes);
+            recording_blob(source->replay->recording, images[i].blob);
+        buf_init(&images[i].bytes, bytes.len);
+        buf_add(&images[i].bytes, bytes);
         built->unseen |= bytes.len == 0;
         shown++;
     }
     built->same_shown = shown == list->count;
 }
 
-static void build(struct built *built, const struct source *source,
-                  const struct terms *terms, enum ask_kind kind)
+static void build(struct replay_request *built,
+                  const struct intent_source *source, const struct terms *terms,
+                  enum ask_kind kind)
 {
     const struct conversation *conversation = &source->replay->conversation;
-    struct decided *decided = &built->decided;
-    struct picture pictures[MAX_SHOWN] = { 0 };
-    const struct beside beside = {
+    struct model_plan *plan = &built->plan;
+    struct request_image images[MAX_SHOWN] = { 0 };
+    const struct request_context context = {
         .kind = kind,
-        .pictures = pictures,
-        .picture_count = decide_pictures(conversation, terms, pictures),
+        .images = images,
+        .image_count = decide_images(conversation, terms, images),
     };
-    *built = (struct built){ 0 };
-    take_pictures(built, source, pictures, beside.picture_count);
-    if (decide_request(conversation, terms, &beside, decided, &built->why) &&
+    *built = (struct replay_request){ 0 };
+    take_images(built, source, images, context.image_count);
+    if (decide_request(conversation, terms, &context, plan, &built->why) &&
         model_body_make(&built->body, built->hash, terms->endpoint,
-                        &decided->request, &built->why))
+                        &plan->request, &built->why))
         built->why.kind = ERR_NONE;
-    json_decref(decided->asked.messages);
-    for (size_t i = 0; i < beside.picture_count; i++)
-        buf_finish(&pictures[i].bytes);
+    json_decref(plan->content.messages);
+    for (size_t i = 0; i < context.image_count; i++)
+        buf_finish(&images[i].bytes);
 }
 
-static void built_finish(struct built *built)
+static void built_finish(struct replay_request *built)
 {
     buf_finish(&built->body);
 }
 
-static json_t *built_body(const struct built *built)
+static json_t *built_body(const struct replay_request *built)
 {
     struct view body = buf_view(&built->body);
     return json_loadb(body.len > 0 ? body.data : "", body.len, JSON_ALLOW_NUL,
@@ -78,50 +80,51 @@ static json_t *built_body(const struct built *built)
 
 /* That no summary came of it is from outside; up to where there was to be one
  * is not. */
-static bool is_forgone(const struct built *built, const struct source *source)
+static bool is_forgone(const struct replay_request *built,
+                       const struct intent_source *source)
 {
     const struct summary *summary = &source->replay->conversation.summary;
-    const struct decided *decided = &built->decided;
+    const struct model_plan *plan = &built->plan;
     uint64_t kept = source->record->kept;
-    return summary->due ? kept == summary->wanted
-                        : decided->purpose == PURPOSE_SUMMARY &&
-                              kept == decided->asked.kept;
+    return summary->due
+               ? kept == summary->wanted
+               : plan->purpose == PURPOSE_SUMMARY && kept == plan->content.kept;
 }
 
 /* Bytes that cannot be had cannot be compared, and without what was said before
  * nobody knows how long it was, and what a limit has left. */
-static bool is_same(const struct built *built, const struct source *source)
+static bool is_same(const struct replay_request *built,
+                    const struct intent_source *source)
 {
     const struct record *record = source->record;
-    const struct decided *decided = &built->decided;
+    const struct model_plan *plan = &built->plan;
     bool hidden = source->replay->today.hidden || built->unseen;
     if (!built->same_shown || source->unsaid)
         return built->same_shown;
     if (record->failed && record->purpose == PURPOSE_SUMMARY)
         return is_forgone(built, source);
-    if (record->purpose != (int)decided->purpose)
+    if (record->purpose != (int)plan->purpose)
         return false;
     if (record->failed) /* as nothing more was left */
-        return !decided->plan.fits &&
-               view_is(record->last, decided->plan.limit);
-    return built->why.kind == ERR_NONE &&
-           view_is(record->last, decided->last) &&
-           record->kept == decided->asked.kept &&
-           record->tokens == decided->asked.tokens &&
-           record->reserved == decided->plan.reserved &&
-           record->cost == decided->plan.cost &&
+        return !plan->bounds.fits && view_is(record->last, plan->bounds.limit);
+    return built->why.kind == ERR_NONE && view_is(record->last, plan->last) &&
+           record->kept == plan->content.kept &&
+           record->tokens == plan->content.tokens &&
+           record->reserved == plan->bounds.reserved &&
+           record->cost == plan->bounds.cost &&
            (hidden || view_is(record->hash, built->hash));
 }
 
 /* One that was too long was sent again with less: that is known by what it
  * leaves out. */
-static bool build_same(struct built *built, const struct source *source,
+static bool build_same(struct replay_request *built,
+                       const struct intent_source *source,
                        const struct terms *terms)
 {
     build(built, source, terms, ASK_NEXT);
     if (is_same(built, source) || !source->replay->refused)
         return is_same(built, source);
-    struct built less;
+    struct replay_request less;
     build(&less, source, terms, ASK_LESS);
     if (!is_same(&less, source)) {
         built_finish(&less);
@@ -175,16 +178,16 @@ static json_t *recorded_step(const struct record *record, const char *what,
     return step;
 }
 
-static json_t *built_step(const struct built *built, uint64_t turn,
+static json_t *built_step(const struct replay_request *built, uint64_t turn,
                           const char *what, json_t *content)
 {
-    const struct decided *decided = &built->decided;
-    const struct record today = { .purpose = (int)decided->purpose,
-                                  .last = view_of(decided->last),
-                                  .kept = decided->asked.kept,
-                                  .tokens = decided->asked.tokens,
-                                  .reserved = decided->plan.reserved,
-                                  .cost = decided->plan.cost,
+    const struct model_plan *plan = &built->plan;
+    const struct record today = { .purpose = (int)plan->purpose,
+                                  .last = view_of(plan->last),
+                                  .kept = plan->content.kept,
+                                  .tokens = plan->content.tokens,
+                                  .reserved = plan->bounds.reserved,
+                                  .cost = plan->bounds.cost,
                                   .hash = view_of(built->hash) };
     json_t *step = json_pack("{s:I}", "turn", (json_int_t)turn);
     json_object_set_new(step, what, content);
@@ -197,14 +200,14 @@ static json_t *built_step(const struct built *built, uint64_t turn,
 
 /* The bytes that were sent are not kept. They can be had again from the terms
  * that were in force; else the result may have the messages. */
-static bool tell(struct replay *replay, const struct source *source,
-                 const struct built *built, struct err *err)
+static bool tell(struct replay *replay, const struct intent_source *source,
+                 const struct replay_request *built, struct err *err)
 {
     const struct record *record = source->record;
     const struct conversation *conversation = &replay->conversation;
     size_t count = json_array_size(conversation->messages);
     json_t *before = NULL;
-    struct built then = { 0 };
+    struct replay_request then = { 0 };
     struct today terms;
     bool loaded = today_load(&terms, replay->terms, &replay->job, WHEN_RECORDED,
                              NULL, err);
@@ -259,9 +262,9 @@ static bool recall(struct replay *replay, const struct record *record,
 bool replay_check_intent(struct replay *replay, const struct record *record,
                          struct err *err)
 {
-    struct outcome *outcome = replay->outcome;
-    struct built built = { 0 };
-    struct source source = { .replay = replay, .record = record };
+    struct replay_outcome *outcome = replay->outcome;
+    struct replay_request built = { 0 };
+    struct intent_source source = { .replay = replay, .record = record };
     if (record->failed && record->last.len == 0)
         return true; /* that it was refused came from outside */
     if (!take_terms(replay, record, err) || !recall(replay, record, err))

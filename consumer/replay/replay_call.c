@@ -4,7 +4,7 @@
 #include "consumer/replay/replay.h"
 
 /* Calls of a group are made at once, so each of their records was written when
- * some of the others' were there already: which of them, nobody knows. Deeds
+ * some of the others' were there already: which of them, nobody knows. Digests
  * count from the first moment to the last. */
 struct moments {
     size_t first, last;
@@ -26,10 +26,10 @@ static struct moments moments_of(struct replay *replay, const struct call *call)
         return (struct moments){ now, now };
     size_t group = first_of_group(conversation);
     if (replay->turn != conversation->turn || replay->group != group)
-        replay->deeds = now;
+        replay->digests = now;
     replay->turn = conversation->turn;
     replay->group = group;
-    return (struct moments){ replay->deeds, now };
+    return (struct moments){ replay->digests, now };
 }
 
 /* The call that the record is about, if it is one that follows now. */
@@ -50,27 +50,27 @@ static const struct call *call_of(const struct replay *replay,
 /* ------------------------------------------------------------- the same? */
 
 /* What is to be done with a call, as it looked at one of the moments. */
-struct judged {
+struct judgement {
     enum ruling ruling;
     struct buf bytes; /* code, or arguments */
     struct err why;
 };
 
-static void judge(struct judged *judged, const struct replay *replay,
-                  const struct call *call, size_t deeds)
+static void judge(struct judgement *judgement, const struct replay *replay,
+                  const struct call *call, size_t digests)
 {
     struct conversation then = replay->conversation; /* borrows all of it */
     const struct terms *terms = &replay->today.terms;
     const struct tool *tool = NULL;
-    then.result_count = deeds;
-    *judged = (struct judged){ 0 };
+    then.result_count = digests;
+    *judgement = (struct judgement){ 0 };
     if (!decide_is_tool(call)) {
-        judged->ruling =
-            decide_code(&then, terms, call, &judged->bytes, &judged->why);
+        judgement->ruling =
+            decide_code(&then, terms, call, &judgement->bytes, &judgement->why);
         return;
     }
-    judged->ruling =
-        decide_tool(&then, terms, call, &tool, &judged->bytes, &judged->why);
+    judgement->ruling = decide_tool(&then, terms, call, &tool,
+                                    &judgement->bytes, &judgement->why);
 }
 
 static json_t *named(const char *step, struct view call, struct view call_id,
@@ -107,11 +107,12 @@ static bool is_elsewhere(struct replay *replay, const struct record *record)
 
 /* ----------------------------------------------------------------- intent */
 
-static json_t *refusal_of(const struct call *call, const struct judged *judged)
+static json_t *refusal_of(const struct call *call,
+                          const struct judgement *judgement)
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_RECORD_BYTES);
-    decide_refusal(call, judged->ruling, &judged->why, &text);
+    decide_refusal(call, judgement->ruling, &judgement->why, &text);
     return replay_text(buf_view(&text));
 }
 
@@ -123,11 +124,11 @@ bool replay_check_call(struct replay *replay, const struct record *record,
     if (call == NULL || call->intended)
         return is_elsewhere(replay, record);
     struct moments moments = moments_of(replay, call);
-    struct judged judged = { .ruling = RULING_REFUSE };
-    for (size_t deeds = moments.first;
-         deeds <= moments.last && judged.ruling != RULING_RUN; deeds++) {
-        buf_finish(&judged.bytes);
-        judge(&judged, replay, call, deeds);
+    struct judgement judgement = { .ruling = RULING_REFUSE };
+    for (size_t digests = moments.first;
+         digests <= moments.last && judgement.ruling != RULING_RUN; digests++) {
+        buf_finish(&judgement.bytes);
+        judge(&judgement, replay, call, digests);
     }
     json_t *recorded = named_then(record);
     json_t *replayed = named_today("tool_intent", call);
@@ -135,20 +136,20 @@ bool replay_check_call(struct replay *replay, const struct record *record,
         put(recorded, "arguments", replay_text(record->arguments));
         put(replayed, "arguments", replay_text(call_arguments(call)));
     }
-    if (judged.ruling != RULING_RUN)
-        put(replayed, "refused", refusal_of(call, &judged));
-    buf_finish(&judged.bytes);
+    if (judgement.ruling != RULING_RUN)
+        put(replayed, "refused", refusal_of(call, &judgement));
+    buf_finish(&judgement.bytes);
     return replay_compare(replay, "tool_intent", recorded, replayed);
 }
 
 /* ----------------------------------------------------------------- result */
 
 static bool hints_at(const struct replay *replay, const struct call *call,
-                     const struct record *record, size_t deeds)
+                     const struct record *record, size_t digests)
 {
     struct record bare = *record;
     bare.brake = BRAKED_NOT;
-    return decide_hint(&replay->conversation, deeds, &replay->today.terms,
+    return decide_hint(&replay->conversation, digests, &replay->today.terms,
                        record->cell.code.len > 0 ? record->cell.code
                                                  : call_arguments(call),
                        &bare);
@@ -161,9 +162,9 @@ static enum record_brake brake_of(const struct replay *replay,
                                   struct moments moments)
 {
     enum record_brake brake = BRAKED_NOT;
-    for (size_t deeds = moments.first; deeds <= moments.last; deeds++) {
+    for (size_t digests = moments.first; digests <= moments.last; digests++) {
         brake =
-            hints_at(replay, call, record, deeds) ? BRAKED_HINT : BRAKED_NOT;
+            hints_at(replay, call, record, digests) ? BRAKED_HINT : BRAKED_NOT;
         if ((int)brake == record->brake)
             break;
     }
@@ -184,10 +185,10 @@ static bool check_cell(struct replay *replay, const struct call *call,
 {
     CLEANUP(buf_finish) struct buf text;
     struct moments now = moments_of(replay, call);
-    struct judged judged;
+    struct judgement judgement;
     json_t *recorded = outcome_then(record);
     json_t *replayed = named_today("tool_result", call);
-    judge(&judged, replay, call, now.last);
+    judge(&judgement, replay, call, now.last);
     observation_write(&text, record);
     if (replay->job.kind == JOB_CODE)
         buf_clear(&text);
@@ -196,8 +197,8 @@ static bool check_cell(struct replay *replay, const struct call *call,
         json_string(record_brake_names[brake_of(replay, call, record, now)]));
     put(replayed, "failed", json_false());
     put(recorded, "code", replay_text(record->cell.code));
-    put(replayed, "code", replay_text(buf_view(&judged.bytes)));
-    buf_finish(&judged.bytes);
+    put(replayed, "code", replay_text(buf_view(&judgement.bytes)));
+    buf_finish(&judgement.bytes);
     return replay_compare(replay, "tool_result", recorded, replayed);
 }
 
@@ -217,22 +218,23 @@ static bool check_value(struct replay *replay, const struct call *call,
 }
 
 /* A tool may refuse, by itself, what its description allows. */
-static bool is_its_own(const struct call *call, const struct judged *judged,
+static bool is_its_own(const struct call *call,
+                       const struct judgement *judgement,
                        const struct record *record)
 {
-    return decide_is_tool(call) && judged->ruling != RULING_REFUSE &&
-           judged->ruling != RULING_BAR && record->failed &&
+    return decide_is_tool(call) && judgement->ruling != RULING_REFUSE &&
+           judgement->ruling != RULING_BAR && record->failed &&
            record->brake != BRAKED_FORBID;
 }
 
 /* Of one that is not made. Who writes code badly is told why, and no more. */
 static enum record_brake brake_of_refusal(const struct replay *replay,
                                           const struct call *call,
-                                          const struct judged *judged,
+                                          const struct judgement *judgement,
                                           const struct record *record,
                                           struct moments moments)
 {
-    if (judged->ruling == RULING_FORBID)
+    if (judgement->ruling == RULING_FORBID)
         return BRAKED_FORBID;
     return decide_is_tool(call) ? brake_of(replay, call, record, moments)
                                 : BRAKED_NOT;
@@ -240,17 +242,17 @@ static enum record_brake brake_of_refusal(const struct replay *replay,
 
 static json_t *refused_today(const struct replay *replay,
                              const struct call *call,
-                             const struct judged *judged,
+                             const struct judgement *judgement,
                              const struct record *record,
                              struct moments moments)
 {
     json_t *json = named_today("tool_result", call);
     enum record_brake brake =
-        brake_of_refusal(replay, call, judged, record, moments);
-    if (judged->ruling == RULING_RUN)
+        brake_of_refusal(replay, call, judgement, record, moments);
+    if (judgement->ruling == RULING_RUN)
         put(json, "step", json_string("tool_intent"));
     else
-        put(json, "observation", refusal_of(call, judged));
+        put(json, "observation", refusal_of(call, judgement));
     put(json, "brake", json_string(record_brake_names[brake]));
     put(json, "failed", json_true());
     return json;
@@ -263,18 +265,18 @@ static bool check_refusal(struct replay *replay, const struct call *call,
     json_t *recorded = outcome_then(record);
     json_t *replayed = NULL;
     bool same = false;
-    for (size_t deeds = moments.first; deeds <= moments.last && !same;
-         deeds++) {
-        struct judged judged;
-        judge(&judged, replay, call, deeds);
+    for (size_t digests = moments.first; digests <= moments.last && !same;
+         digests++) {
+        struct judgement judgement;
+        judge(&judgement, replay, call, digests);
         json_decref(replayed);
-        replayed = refused_today(replay, call, &judged, record, moments);
-        if (is_its_own(call, &judged, record)) {
+        replayed = refused_today(replay, call, &judgement, record, moments);
+        if (is_its_own(call, &judgement, record)) {
             json_decref(replayed);
             replayed = json_incref(recorded);
         }
         same = json_equal(recorded, replayed);
-        buf_finish(&judged.bytes);
+        buf_finish(&judgement.bytes);
     }
     return replay_compare(replay, "tool_result", recorded, replayed);
 }

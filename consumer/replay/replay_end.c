@@ -12,7 +12,7 @@ static const char unsaved[] = "The session was not saved: ";
 static bool came_from_outside(const struct replay *replay,
                               const struct result *recorded)
 {
-    bool decided =
+    bool plan =
         decide_next(&replay->conversation, &replay->today.terms) == NEXT_END;
     bool failed = recorded->status == STATE_FAILED;
     if (replay->job.kind == JOB_SESSION)
@@ -22,7 +22,7 @@ static bool came_from_outside(const struct replay *replay,
     if (recorded->status == STATE_CANCELLED ||
         (failed && view_is(recorded->error.code, "deadline_exceeded")))
         return true;
-    return failed && !decided && !view_is(recorded->error.code, "cell_failed");
+    return failed && !plan && !view_is(recorded->error.code, "cell_failed");
 }
 
 /* Written by a step of Redis, where no consumer was any more: it has nothing

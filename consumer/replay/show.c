@@ -105,14 +105,14 @@ void show_json(struct buf *out, const json_t *json)
 
 /* ------------------------------------------------------------------- diff */
 
-struct lines {
+struct diff_lines {
     struct view *items;
     size_t count;
 };
 
-static struct lines lines_of(struct view text)
+static struct diff_lines lines_of(struct view text)
 {
-    struct lines lines = { 0 };
+    struct diff_lines lines = { 0 };
     size_t room = 1;
     for (size_t i = 0; i < text.len; i++)
         room += text.data[i] == '\n';
@@ -130,8 +130,8 @@ static struct lines lines_of(struct view text)
 }
 
 /* From there on MEET lines are the same, or both end. */
-static bool meet(const struct lines *a, size_t i, const struct lines *b,
-                 size_t j)
+static bool meet(const struct diff_lines *a, size_t i,
+                 const struct diff_lines *b, size_t j)
 {
     for (size_t n = 0; n < MEET; n++) {
         bool a_ends = i + n >= a->count, b_ends = j + n >= b->count;
@@ -144,8 +144,8 @@ static bool meet(const struct lines *a, size_t i, const struct lines *b,
 }
 
 /* How many lines of each differ from there on: the fewest in all. */
-static void measure(const struct lines *a, const struct lines *b, size_t from,
-                    size_t *left, size_t *right)
+static void measure(const struct diff_lines *a, const struct diff_lines *b,
+                    size_t from, size_t *left, size_t *right)
 {
     size_t a_left = a->count - from, b_left = b->count - from;
     size_t most = a_left + b_left < REACH ? a_left + b_left : REACH;
@@ -161,8 +161,8 @@ static void measure(const struct lines *a, const struct lines *b, size_t from,
     *right = b_left < REACH ? b_left : REACH;
 }
 
-static void add_lines(struct buf *out, char mark, const struct lines *lines,
-                      size_t from, size_t count)
+static void add_lines(struct buf *out, char mark,
+                      const struct diff_lines *lines, size_t from, size_t count)
 {
     for (size_t i = from; i < from + count && i < lines->count; i++)
         buf_printf(out, "%c%.*s\n", mark, VIEW_ARG(lines->items[i]));
@@ -173,8 +173,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void add_hunk(struct buf *out, const struct lines *a,
-                     const struct lines *b, size_t from)
+static void add_hunk(struct buf *out, const struct diff_lines *a,
+                     const struct diff_lines *b, size_t from)
 {
     size_t left, right;
     measure(a, b, from, &left, &right);
@@ -192,7 +192,7 @@ static void add_hunk(struct buf *out, const struct lines *a,
 
 void show_diff(struct buf *out, struct view before, struct view after)
 {
-    struct lines a = lines_of(before), b = lines_of(after);
+    struct diff_lines a = lines_of(before), b = lines_of(after);
     size_t from = 0;
     while (from < a.count && from < b.count &&
            view_equal(a.items[from], b.items[from]))

@@ -38,7 +38,7 @@ static bool add_tool(struct catalog *catalog, const json_t *function,
 }
 
 /* Those of which this program has no description of its own. */
-static bool is_ours(const json_t *function, enum when when)
+static bool is_ours(const json_t *function, enum replay_time when)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
     return name != NULL &&
@@ -47,7 +47,7 @@ static bool is_ours(const json_t *function, enum when when)
 }
 
 static bool load_catalog(struct today *today, const struct job *job,
-                         enum when when, struct err *err)
+                         enum replay_time when, struct err *err)
 {
     size_t i;
     json_t *function;
@@ -106,7 +106,7 @@ static void load_approved(struct today *today)
 }
 
 static bool load_tools(struct today *today, const struct job *job,
-                       enum when when, struct err *err)
+                       enum replay_time when, struct err *err)
 {
     if (!load_catalog(today, job, when, err))
         return false;
@@ -137,7 +137,7 @@ static uint64_t number_of(const struct today *today, const char *name)
 
 /* As it was; one of ours today is ours. */
 static void load_prompt(struct today *today, const char *name,
-                        enum prompt prompt, enum when when)
+                        enum prompt prompt, enum replay_time when)
 {
     char owner[32];
     snprintf(owner, sizeof(owner), "own_%s", name);
@@ -150,7 +150,8 @@ static void load_prompt(struct today *today, const char *name,
 }
 
 static bool load_prompts(struct today *today, const struct job *job,
-                         enum when when, const char *folder, struct err *err)
+                         enum replay_time when, const char *folder,
+                         struct err *err)
 {
     if (when == WHEN_TODAY && folder != NULL)
         return prompts_load(&today->prompts, folder, err);
@@ -184,7 +185,7 @@ static bool load_endpoint(struct today *today, struct err *err)
 }
 
 bool today_load(struct today *today, struct view terms, const struct job *job,
-                enum when when, const char *prompts, struct err *err)
+                enum replay_time when, const char *prompts, struct err *err)
 {
     *today = (struct today){ 0 };
     buf_init(&today->functions, MAX_TERMS_BYTES);

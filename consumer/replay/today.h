@@ -18,12 +18,12 @@ struct today {
     bool hidden; /* a parameter is kept secret: requests cannot be compared */
 };
 
-enum when { WHEN_RECORDED, WHEN_TODAY };
+enum replay_time { WHEN_RECORDED, WHEN_TODAY };
 
 /* prompts: the folder's, or NULL. Initializes today. Error: bad_message, the
  * terms are not ours. */
 bool today_load(struct today *today, struct view terms, const struct job *job,
-                enum when when, const char *prompts, struct err *err);
+                enum replay_time when, const char *prompts, struct err *err);
 void today_finish(struct today *today);
 
 #endif

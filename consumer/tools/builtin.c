@@ -7,16 +7,16 @@
 #include "consumer/tools/fetch.h"
 #include "consumer/tools/search.h"
 
-static bool make_fetch(const struct settings *settings, struct tool **tool,
-                       struct err *err)
+static bool make_fetch(const struct consumer_settings *settings,
+                       struct tool **tool, struct err *err)
 {
     *tool = fetch_tool_new(settings->tools.fetch_allow,
                            settings->tools.fetch_deny, err);
     return *tool != NULL;
 }
 
-static bool make_calculate(const struct settings *settings, struct tool **tool,
-                           struct err *err)
+static bool make_calculate(const struct consumer_settings *settings,
+                           struct tool **tool, struct err *err)
 {
     (void)settings;
     (void)err;
@@ -27,7 +27,7 @@ static bool make_calculate(const struct settings *settings, struct tool **tool,
 static const struct {
     const char *name;
     /* *tool: NULL when the settings switch it off. False: they are wrong. */
-    bool (*make)(const struct settings *settings, struct tool **tool,
+    bool (*make)(const struct consumer_settings *settings, struct tool **tool,
                  struct err *err);
 } known[] = {
     { "search_web", search_tool_new },
@@ -48,7 +48,7 @@ static bool refuse(struct view name, struct err *err)
 }
 
 static bool add(struct catalog *catalog, struct view name,
-                const struct settings *settings, struct err *err)
+                const struct consumer_settings *settings, struct err *err)
 {
     for (size_t i = 0; i < COUNT; i++) {
         if (!view_is(name, known[i].name))
@@ -62,8 +62,9 @@ static bool add(struct catalog *catalog, struct view name,
     return refuse(name, err);
 }
 
-bool builtin_load(struct catalog *catalog, const struct settings *settings,
-                  bool has_reader, struct err *err)
+bool builtin_load(struct catalog *catalog,
+                  const struct consumer_settings *settings, bool has_reader,
+                  struct err *err)
 {
     if (*settings->tools.builtin != '\0' && !has_reader)
         return err_set(err, ERR_REJECT, "bad_setting",

@@ -7,7 +7,8 @@
 
 /* Those of settings.tools.builtin, in its order. They need quern-reader. Error:
  * bad_setting. */
-bool builtin_load(struct catalog *catalog, const struct settings *settings,
-                  bool has_reader, struct err *err);
+bool builtin_load(struct catalog *catalog,
+                  const struct consumer_settings *settings, bool has_reader,
+                  struct err *err);
 
 #endif

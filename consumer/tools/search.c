@@ -173,7 +173,8 @@ struct given {
     const char *key, *base;
 };
 
-static struct given given_of(const struct settings *settings, size_t number)
+static struct given given_of(const struct consumer_settings *settings,
+                             size_t number)
 {
     const struct given all[] = {
         { settings->search.tavily_key, settings->search.tavily_url },
@@ -212,7 +213,7 @@ static void add_source(struct search_tool *search,
 }
 
 static bool add_named(struct search_tool *search, struct view name,
-                      const struct settings *settings, struct err *err)
+                      const struct consumer_settings *settings, struct err *err)
 {
     const struct search_provider *provider;
     for (size_t i = 0; (provider = search_provider(i)) != NULL; i++) {
@@ -236,7 +237,8 @@ static bool add_named(struct search_tool *search, struct view name,
 
 /* The ones that are named, or all that are set up. */
 static bool add_sources(struct search_tool *search,
-                        const struct settings *settings, struct err *err)
+                        const struct consumer_settings *settings,
+                        struct err *err)
 {
     const struct search_provider *provider;
     for (const char *at = settings->search.providers; *at != '\0';) {
@@ -257,8 +259,8 @@ static bool add_sources(struct search_tool *search,
     return true;
 }
 
-bool search_tool_new(const struct settings *settings, struct tool **tool,
-                     struct err *err)
+bool search_tool_new(const struct consumer_settings *settings,
+                     struct tool **tool, struct err *err)
 {
     static const struct tool_kind kind = {
         .state_bytes = sizeof(struct searching),

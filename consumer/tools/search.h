@@ -14,7 +14,7 @@
 
 /* *tool: NULL, without an error, when it is switched off. Error: bad_setting.
  */
-bool search_tool_new(const struct settings *settings, struct tool **tool,
-                     struct err *err);
+bool search_tool_new(const struct consumer_settings *settings,
+                     struct tool **tool, struct err *err);
 
 #endif

@@ -14,7 +14,7 @@ struct watch {
     void *owner;
 };
 
-struct alarm {
+struct loop_alarm {
     uv_timer_t timer;
     alarm_callback *callback;
     void *owner;
@@ -111,13 +111,14 @@ void watch_free(struct watch *watch)
 
 static void on_timer(uv_timer_t *timer)
 {
-    struct alarm *alarm = timer->data;
+    struct loop_alarm *alarm = timer->data;
     alarm->callback(alarm->owner);
 }
 
-struct alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback, void *owner)
+struct loop_alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback,
+                             void *owner)
 {
-    struct alarm *alarm = allocate(sizeof(*alarm));
+    struct loop_alarm *alarm = allocate(sizeof(*alarm));
     alarm->callback = callback;
     alarm->owner = owner;
     alarm->timer.data = alarm;
@@ -125,18 +126,18 @@ struct alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback, void *owner)
     return alarm;
 }
 
-void alarm_set(struct alarm *alarm, uint64_t after_ms)
+void alarm_set(struct loop_alarm *alarm, uint64_t after_ms)
 {
     uv_update_time(alarm->timer.loop);
     uv_timer_start(&alarm->timer, on_timer, after_ms, 0);
 }
 
-void alarm_stop(struct alarm *alarm)
+void alarm_stop(struct loop_alarm *alarm)
 {
     uv_timer_stop(&alarm->timer);
 }
 
-void alarm_free(struct alarm *alarm)
+void alarm_free(struct loop_alarm *alarm)
 {
     if (alarm)
         uv_close((uv_handle_t *)&alarm->timer, on_closed);

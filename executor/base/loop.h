@@ -21,13 +21,15 @@ int watch_fd(const struct watch *watch);
 /* Closes the descriptor. Accepts NULL. */
 void watch_free(struct watch *watch);
 
-struct alarm;
+struct loop_alarm;
 typedef void alarm_callback(void *owner);
 
-struct alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback, void *owner);
-void alarm_set(struct alarm *alarm, uint64_t after_ms); /* once, from now */
-void alarm_stop(struct alarm *alarm);
-void alarm_free(struct alarm *alarm); /* accepts NULL */
+struct loop_alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback,
+                             void *owner);
+void alarm_set(struct loop_alarm *alarm,
+               uint64_t after_ms); /* once, from now */
+void alarm_stop(struct loop_alarm *alarm);
+void alarm_free(struct loop_alarm *alarm); /* accepts NULL */
 
 /* calloc() that aborts: a warden without memory must start again. */
 void *allocate(size_t size);

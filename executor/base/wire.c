@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-union control {
+union fd_control {
     struct cmsghdr header;
     char space[CMSG_SPACE(sizeof(int) * WIRE_FDS)];
 };
@@ -23,7 +23,7 @@ static void *unconst(const void *bytes)
 ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count,
                   int flags)
 {
-    union control control = { 0 };
+    union fd_control control = { 0 };
     struct iovec part = { unconst(bytes.data), bytes.len };
     struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
     if (count > 0) {
@@ -57,7 +57,7 @@ static size_t take_rights(const struct cmsghdr *rights, int *fds, size_t room)
 ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count,
                      int flags)
 {
-    union control control;
+    union fd_control control;
     struct iovec part = { bytes, len };
     struct msghdr message = {
         .msg_iov = &part,

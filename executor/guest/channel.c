@@ -8,34 +8,34 @@
 #include "executor/base/wire.h"
 #include "schemas/message/limits.h"
 
-void passengers_close(struct passengers *passengers)
+void frame_fds_close(struct frame_fds *frame_fds)
 {
-    for (size_t i = 0; i < passengers->count; i++)
-        close(passengers->fds[i]);
-    passengers->count = 0;
+    for (size_t i = 0; i < frame_fds->count; i++)
+        close(frame_fds->fds[i]);
+    frame_fds->count = 0;
 }
 
 /* Some of the bytes. Descriptors arrive with the first byte of their frame. */
 static ssize_t receive(int fd, void *to, size_t len,
-                       struct passengers *passengers)
+                       struct frame_fds *frame_fds)
 {
     size_t count;
     ssize_t n;
 
     do {
-        count = passengers ? FORK_FDS : 0;
-        n = wire_receive(fd, to, len, passengers ? passengers->fds : NULL,
-                         &count, 0);
+        count = frame_fds ? FORK_FDS : 0;
+        n = wire_receive(fd, to, len, frame_fds ? frame_fds->fds : NULL, &count,
+                         0);
     } while (n < 0 && errno == EINTR);
-    if (passengers)
-        passengers->count = count;
+    if (frame_fds)
+        frame_fds->count = count;
     return n;
 }
 
 /* Appends exactly len bytes. False without an error: closed before the first
  * byte of a frame. */
 static bool fill(int fd, struct buf *bytes, size_t len,
-                 struct passengers *passengers, struct err *err)
+                 struct frame_fds *frame_fds, struct err *err)
 {
     char *to = buf_reserve(bytes, len);
 
@@ -43,7 +43,7 @@ static bool fill(int fd, struct buf *bytes, size_t len,
         return err_set(err, ERR_REJECT, "too_large",
                        "a frame of more than %zu bytes", bytes->max);
     for (size_t done = 0; done < len;) {
-        ssize_t n = receive(fd, to + done, len - done, passengers);
+        ssize_t n = receive(fd, to + done, len - done, frame_fds);
         if (n < 0)
             return err_set(err, ERR_RETRY, "internal", "channel: %s",
                            strerror(errno));
@@ -51,21 +51,21 @@ static bool fill(int fd, struct buf *bytes, size_t len,
             return bytes->len + done && err_set(err, ERR_RETRY, "internal",
                                                 "channel: closed in a frame");
         done += (size_t)n;
-        passengers = NULL;
+        frame_fds = NULL;
     }
     bytes->len += len;
     return true;
 }
 
 bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
-                  struct arena *arena, struct passengers *passengers,
+                  struct arena *arena, struct frame_fds *frame_fds,
                   struct err *err)
 {
     size_t total;
     struct view body;
 
     buf_clear(bytes);
-    if (!fill(fd, bytes, FRAME_HEADER_BYTES, passengers, err) ||
+    if (!fill(fd, bytes, FRAME_HEADER_BYTES, frame_fds, err) ||
         !frame_length(buf_view(bytes), MAX_FRAME_BYTES, &total, err) ||
         !fill(fd, bytes, total - FRAME_HEADER_BYTES, NULL, err))
         return false;
@@ -74,7 +74,7 @@ bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
     return message_decode(&schema_guest_frame, body, frame, arena, err);
 }
 
-bool channel_write(int fd, const struct guest_frame *frame, int passenger,
+bool channel_write(int fd, const struct guest_frame *frame, int sent_fd,
                    struct err *err)
 {
     CLEANUP(buf_finish) struct buf out;
@@ -84,14 +84,14 @@ bool channel_write(int fd, const struct guest_frame *frame, int passenger,
         return false;
     for (size_t sent = 0; sent < out.len;) {
         struct view rest = { out.data + sent, out.len - sent };
-        ssize_t n = wire_send(fd, rest, &passenger, passenger >= 0, 0);
+        ssize_t n = wire_send(fd, rest, &sent_fd, sent_fd >= 0, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return err_set(err, ERR_RETRY, "internal", "channel: %s",
                            strerror(errno));
         sent += (size_t)n;
-        passenger = -1;
+        sent_fd = -1;
     }
     return true;
 }

@@ -13,20 +13,20 @@
 enum { CHANNEL_FD = 3 }; /* of the zygote, and of each session */
 
 /* Descriptors that came with a frame; closed when the scope ends. */
-struct passengers {
+struct frame_fds {
     int fds[FORK_FDS];
     size_t count;
 };
-void passengers_close(struct passengers *passengers);
+void frame_fds_close(struct frame_fds *frame_fds);
 
 /* The next frame; its views live as long as bytes and arena. False without an
- * error: the peer has closed. passengers may be NULL: none are taken. */
+ * error: the peer has closed. frame_fds may be NULL: none are taken. */
 bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
-                  struct arena *arena, struct passengers *passengers,
+                  struct arena *arena, struct frame_fds *frame_fds,
                   struct err *err);
 
-/* passenger: a descriptor to send along, or -1. */
-bool channel_write(int fd, const struct guest_frame *frame, int passenger,
+/* sent_fd: a descriptor to send along, or -1. */
+bool channel_write(int fd, const struct guest_frame *frame, int sent_fd,
                    struct err *err);
 
 #endif

@@ -13,8 +13,8 @@ enum { LOOK_MS = 50 };
 
 static struct {
     pthread_mutex_t lock;
-    struct letter *letters;
-    struct letter *reader; /* who reads for all; NULL: nobody */
+    struct inbox_waiter *waiters;
+    struct inbox_waiter *reader; /* who reads for all; NULL: nobody */
     bool closed;
     struct err why;
 } inbox = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -22,63 +22,63 @@ static struct {
 void inbox_init(void)
 {
     pthread_mutex_init(&inbox.lock, NULL);
-    inbox.letters = inbox.reader = NULL;
+    inbox.waiters = inbox.reader = NULL;
     inbox.closed = false;
 }
 
-void inbox_expect(struct letter *letter, uint64_t nonce, uint64_t number)
+void inbox_expect(struct inbox_waiter *waiter, uint64_t nonce, uint64_t number)
 {
-    *letter = (struct letter){ .nonce = nonce, .number = number };
-    sem_init(&letter->news, 0, 0);
+    *waiter = (struct inbox_waiter){ .nonce = nonce, .number = number };
+    sem_init(&waiter->news, 0, 0);
     pthread_mutex_lock(&inbox.lock);
-    letter->next = inbox.letters;
-    inbox.letters = letter;
+    waiter->next = inbox.waiters;
+    inbox.waiters = waiter;
     pthread_mutex_unlock(&inbox.lock);
 }
 
 /* Somebody else reads, if anybody waits. Whoever was chosen before and leaves
  * without having read chooses in turn. */
-static void give_way(const struct letter *letter)
+static void give_way(const struct inbox_waiter *waiter)
 {
-    if (inbox.reader && inbox.reader != letter)
+    if (inbox.reader && inbox.reader != waiter)
         return;
     inbox.reader = NULL;
-    for (struct letter *other = inbox.letters; other; other = other->next)
+    for (struct inbox_waiter *other = inbox.waiters; other; other = other->next)
         if (other->asleep) {
             sem_post(&other->news);
             return;
         }
 }
 
-void inbox_forget(struct letter *letter)
+void inbox_forget(struct inbox_waiter *waiter)
 {
-    struct letter **link = &inbox.letters;
+    struct inbox_waiter **link = &inbox.waiters;
 
     pthread_mutex_lock(&inbox.lock);
-    while (*link && *link != letter)
+    while (*link && *link != waiter)
         link = &(*link)->next;
     if (*link)
-        *link = letter->next;
-    give_way(letter);
+        *link = waiter->next;
+    give_way(waiter);
     pthread_mutex_unlock(&inbox.lock);
-    sem_destroy(&letter->news);
-    passengers_close(&letter->passengers);
-    arena_finish(&letter->arena);
-    buf_finish(&letter->bytes);
+    sem_destroy(&waiter->news);
+    frame_fds_close(&waiter->frame_fds);
+    arena_finish(&waiter->arena);
+    buf_finish(&waiter->bytes);
 }
 
-static struct letter *addressee(const struct guest_frame *frame)
+static struct inbox_waiter *addressee(const struct guest_frame *frame)
 {
-    struct letter *letter = inbox.letters;
+    struct inbox_waiter *waiter = inbox.waiters;
 
     if (frame->type == GUEST_ANSWER)
-        while (letter && (letter->number != frame->number ||
-                          letter->nonce != frame->nonce))
-            letter = letter->next;
+        while (waiter && (waiter->number != frame->number ||
+                          waiter->nonce != frame->nonce))
+            waiter = waiter->next;
     else
-        while (letter && letter->number != 0)
-            letter = letter->next;
-    return letter && !letter->here ? letter : NULL;
+        while (waiter && waiter->number != 0)
+            waiter = waiter->next;
+    return waiter && !waiter->here ? waiter : NULL;
 }
 
 /* One frame, to whoever it is for. An answer that nobody waits for any more
@@ -87,27 +87,27 @@ static bool deliver_next(struct err *err)
 {
     struct buf bytes;
     struct arena arena = { 0 };
-    struct passengers passengers = { .count = 0 };
+    struct frame_fds frame_fds = { .count = 0 };
     struct guest_frame frame;
 
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
     bool got =
-        channel_read(CHANNEL_FD, &frame, &bytes, &arena, &passengers, err);
+        channel_read(CHANNEL_FD, &frame, &bytes, &arena, &frame_fds, err);
     pthread_mutex_lock(&inbox.lock);
-    struct letter *letter = got ? addressee(&frame) : NULL;
-    if (letter) {
-        letter->frame = frame;
-        letter->bytes = bytes;
-        letter->arena = arena;
-        letter->passengers = passengers;
-        letter->here = true;
-        if (letter->asleep)
-            sem_post(&letter->news);
+    struct inbox_waiter *waiter = got ? addressee(&frame) : NULL;
+    if (waiter) {
+        waiter->frame = frame;
+        waiter->bytes = bytes;
+        waiter->arena = arena;
+        waiter->frame_fds = frame_fds;
+        waiter->here = true;
+        if (waiter->asleep)
+            sem_post(&waiter->news);
     }
     pthread_mutex_unlock(&inbox.lock);
-    if (letter)
+    if (waiter)
         return true;
-    passengers_close(&passengers);
+    frame_fds_close(&frame_fds);
     arena_finish(&arena);
     buf_finish(&bytes);
     return got;
@@ -118,9 +118,10 @@ static void close_inbox(const struct err *why)
     pthread_mutex_lock(&inbox.lock);
     inbox.closed = true;
     inbox.why = *why;
-    for (struct letter *letter = inbox.letters; letter; letter = letter->next)
-        if (letter->asleep)
-            sem_post(&letter->news);
+    for (struct inbox_waiter *waiter = inbox.waiters; waiter;
+         waiter = waiter->next)
+        if (waiter->asleep)
+            sem_post(&waiter->news);
     pthread_mutex_unlock(&inbox.lock);
 }
 
@@ -138,51 +139,51 @@ static void read_for_all(bool watchful)
         close_inbox(&err);
 }
 
-static void sleep_until_news(struct letter *letter)
+static void sleep_until_news(struct inbox_waiter *waiter)
 {
     struct timespec until;
 
-    if (!letter->watchful) {
-        sem_wait(&letter->news);
+    if (!waiter->watchful) {
+        sem_wait(&waiter->news);
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += LOOK_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
-    sem_clockwait(&letter->news, CLOCK_MONOTONIC, &until);
+    sem_clockwait(&waiter->news, CLOCK_MONOTONIC, &until);
 }
 
-static enum inbox_news look_at(struct letter *letter, struct err *err)
+static enum inbox_news look_at(struct inbox_waiter *waiter, struct err *err)
 {
-    if (!letter->here && !inbox.closed)
+    if (!waiter->here && !inbox.closed)
         return INBOX_LOOK;
-    give_way(letter);
-    if (letter->here)
+    give_way(waiter);
+    if (waiter->here)
         return INBOX_HERE;
     *err = inbox.why;
     return INBOX_CLOSED;
 }
 
-enum inbox_news inbox_wait(struct letter *letter, struct err *err)
+enum inbox_news inbox_wait(struct inbox_waiter *waiter, struct err *err)
 {
     pthread_mutex_lock(&inbox.lock);
-    enum inbox_news news = look_at(letter, err);
-    bool reads = !inbox.reader || inbox.reader == letter;
+    enum inbox_news news = look_at(waiter, err);
+    bool reads = !inbox.reader || inbox.reader == waiter;
     if (news == INBOX_LOOK && reads)
-        inbox.reader = letter;
+        inbox.reader = waiter;
     else if (news == INBOX_LOOK)
-        letter->asleep = true;
+        waiter->asleep = true;
     pthread_mutex_unlock(&inbox.lock);
     if (news != INBOX_LOOK)
         return news;
     if (reads)
-        read_for_all(letter->watchful);
+        read_for_all(waiter->watchful);
     else
-        sleep_until_news(letter);
+        sleep_until_news(waiter);
     pthread_mutex_lock(&inbox.lock);
-    letter->asleep = false;
-    news = look_at(letter, err);
+    waiter->asleep = false;
+    news = look_at(waiter, err);
     pthread_mutex_unlock(&inbox.lock);
     return news;
 }
@@ -190,16 +191,17 @@ enum inbox_news inbox_wait(struct letter *letter, struct err *err)
 void inbox_end_cell(void)
 {
     pthread_mutex_lock(&inbox.lock);
-    for (struct letter *letter = inbox.letters; letter; letter = letter->next)
-        if (letter->number != 0 && !letter->here) {
-            letter->frame = (struct guest_frame){
+    for (struct inbox_waiter *waiter = inbox.waiters; waiter;
+         waiter = waiter->next)
+        if (waiter->number != 0 && !waiter->here) {
+            waiter->frame = (struct guest_frame){
                 .type = GUEST_ANSWER,
                 .error = { .name = VIEW("cell_ended"),
                            .value = VIEW("the cell that asked has ended") },
             };
-            letter->here = true;
-            if (letter->asleep)
-                sem_post(&letter->news);
+            waiter->here = true;
+            if (waiter->asleep)
+                sem_post(&waiter->news);
         }
     pthread_mutex_unlock(&inbox.lock);
 }

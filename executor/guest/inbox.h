@@ -13,14 +13,14 @@
 #include "executor/guest/channel.h"
 
 /* What somebody waits for, and then has. Lives with whoever waits. */
-struct letter {
-    struct letter *next;
+struct inbox_waiter {
+    struct inbox_waiter *next;
     uint64_t nonce, number; /* of the question; number 0: what is no answer */
     bool here;              /* frame and what it borrows from are valid */
     struct guest_frame frame;
     struct buf bytes;
     struct arena arena;
-    struct passengers passengers;
+    struct frame_fds frame_fds;
     bool watchful; /* who waits looks after signals now and then */
     bool asleep;
     sem_t news;
@@ -35,14 +35,14 @@ enum inbox_news {
 /* Nobody waits. Also in a fork, which has one thread and another channel. */
 void inbox_init(void);
 
-/* From now on, what is for the letter is kept in it. Python's signals are the
+/* From now on, what is for the waiter is kept in it. Python's signals are the
  * main thread's to look after: one that comes just before it waits would not
  * wake it, so in a cell it is watchful. */
-void inbox_expect(struct letter *letter, uint64_t nonce, uint64_t number);
+void inbox_expect(struct inbox_waiter *waiter, uint64_t nonce, uint64_t number);
 /* Without Python's lock: it may take long. */
-enum inbox_news inbox_wait(struct letter *letter, struct err *err);
+enum inbox_news inbox_wait(struct inbox_waiter *waiter, struct err *err);
 /* The frame is done with, or not waited for any more. */
-void inbox_forget(struct letter *letter);
+void inbox_forget(struct inbox_waiter *waiter);
 
 /* The cell has ended: all questions are answered by an error that says so. */
 void inbox_end_cell(void);

@@ -25,7 +25,7 @@
 
 enum { ARGUMENTS = 16 };
 
-struct settings {
+struct guest_settings {
     const char *profile;
     const char *python; /* folder */
     bool online;        /* sessions have a proxy */
@@ -161,7 +161,7 @@ _Noreturn static void usage(int status)
     exit(status);
 }
 
-static struct settings read_settings(int argc, char **argv)
+static struct guest_settings read_settings(int argc, char **argv)
 {
     static const struct option options[] = {
         { "profile", required_argument, NULL, 'p' },
@@ -171,7 +171,7 @@ static struct settings read_settings(int argc, char **argv)
         { "version", no_argument, NULL, 'v' },
         { NULL, 0, NULL, 0 },
     };
-    struct settings settings = { .profile = "science" };
+    struct guest_settings settings = { .profile = "science" };
     int option;
 
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
@@ -201,7 +201,7 @@ static struct settings read_settings(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct settings settings = read_settings(argc, argv);
+    struct guest_settings settings = read_settings(argc, argv);
     char path[PATH_MAX];
     struct err err;
 

@@ -235,7 +235,7 @@ static bool read_question(PyObject *arguments, struct guest_frame *question)
 static PyObject *ask(PyObject *module, PyObject *arguments)
 {
     struct guest_frame question = { .type = GUEST_TOOL };
-    struct letter answer;
+    struct inbox_waiter answer;
     struct err err;
 
     (void)module;

@@ -20,11 +20,11 @@
 #include "schemas/message/limits.h"
 
 static struct {
-    pid_t pid;          /* a cell may fork: its children are not the session */
-    uint64_t nonce;     /* of the cell that runs; 0: none */
-    uint64_t asked;     /* questions of that cell */
-    uint64_t cleared;   /* how often it has cleared its output */
-    struct letter next; /* what the main thread waits for */
+    pid_t pid;        /* a cell may fork: its children are not the session */
+    uint64_t nonce;   /* of the cell that runs; 0: none */
+    uint64_t asked;   /* questions of that cell */
+    uint64_t cleared; /* how often it has cleared its output */
+    struct inbox_waiter next; /* what the main thread waits for */
 } runner;
 
 _Noreturn static void give_up(const char *what, const char *why)
@@ -161,10 +161,10 @@ static void park(int channel)
 }
 
 /* A snapshot that could not be forked has a channel that nobody has. */
-static void take_snapshot(const struct passengers *passengers)
+static void take_snapshot(const struct frame_fds *frame_fds)
 {
-    if (passengers->count == 1 && interp_split() == 0) {
-        park(passengers->fds[0]);
+    if (frame_fds->count == 1 && interp_split() == 0) {
+        park(frame_fds->fds[0]);
         return;
     }
     interp_warm_up();
@@ -184,16 +184,16 @@ static bool next_frame(struct err *err)
 
 static bool serve(struct err *err)
 {
-    const struct letter *letter = &runner.next;
+    const struct inbox_waiter *waiter = &runner.next;
 
     if (!next_frame(err))
         return false;
-    if (letter->frame.type == GUEST_CELL) {
-        run_cell(&letter->frame);
+    if (waiter->frame.type == GUEST_CELL) {
+        run_cell(&waiter->frame);
         return true;
     }
-    if (letter->frame.type == GUEST_SNAPSHOT)
-        take_snapshot(&letter->passengers);
+    if (waiter->frame.type == GUEST_SNAPSHOT)
+        take_snapshot(&waiter->frame_fds);
     expect_next();
     return true;
 }
@@ -257,7 +257,8 @@ static bool look_after_signals(enum inbox_news news)
     return news == INBOX_LOOK && PyErr_CheckSignals() == 0;
 }
 
-static enum inbox_news wait_for_answer(struct letter *answer, struct err *err)
+static enum inbox_news wait_for_answer(struct inbox_waiter *answer,
+                                       struct err *err)
 {
     enum inbox_news news;
 
@@ -265,7 +266,7 @@ static enum inbox_news wait_for_answer(struct letter *answer, struct err *err)
     Py_END_ALLOW_THREADS return news;
 }
 
-static bool ask(struct guest_frame *question, struct letter *answer,
+static bool ask(struct guest_frame *question, struct inbox_waiter *answer,
                 struct err *err)
 {
     enum inbox_news news;
@@ -284,7 +285,7 @@ static bool ask(struct guest_frame *question, struct letter *answer,
     return news == INBOX_HERE;
 }
 
-bool runner_ask(struct guest_frame *question, struct letter *answer,
+bool runner_ask(struct guest_frame *question, struct inbox_waiter *answer,
                 struct err *err)
 {
     *err = (struct err){ .kind = ERR_NONE };
@@ -298,7 +299,7 @@ bool runner_ask(struct guest_frame *question, struct letter *answer,
 bool runner_clear(bool wait, struct err *err)
 {
     struct guest_frame clear = { .type = GUEST_CLEAR, .wait = wait };
-    struct letter answer;
+    struct inbox_waiter answer;
 
     *err = (struct err){ .kind = ERR_NONE };
     if (!runner.nonce || !runner_is_session())

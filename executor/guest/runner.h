@@ -34,7 +34,7 @@ bool runner_tell(enum guest_type type, struct err *err);
  * waits, with Python's lock let go: from any thread, many at once. answer is
  * then inbox_forget()'s. False: err, or a Python exception that a signal
  * raised. */
-bool runner_ask(struct guest_frame *question, struct letter *answer,
+bool runner_ask(struct guest_frame *question, struct inbox_waiter *answer,
                 struct err *err);
 
 #endif

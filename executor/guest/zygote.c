@@ -19,18 +19,18 @@
 enum { BOXED_FDS = FORK_WORKSPACE, UNBOXED_FDS = FORK_FDS - FORK_CHANNEL };
 
 /* Gives -1 where nothing came. */
-static bool sort_passengers(const struct passengers *passengers,
-                            int fds[FORK_FDS], struct err *err)
+static bool sort_fds(const struct frame_fds *frame_fds, int fds[FORK_FDS],
+                     struct err *err)
 {
-    bool boxed = passengers->count == BOXED_FDS;
+    bool boxed = frame_fds->count == BOXED_FDS;
 
     memset(fds, -1, sizeof(int) * FORK_FDS);
-    if (!boxed && passengers->count != UNBOXED_FDS)
+    if (!boxed && frame_fds->count != UNBOXED_FDS)
         return err_set(err, ERR_REJECT, "bad_message",
                        "fork: %zu descriptors, must be %d or %d",
-                       passengers->count, BOXED_FDS, UNBOXED_FDS);
-    memcpy(fds + (boxed ? 0 : FORK_CHANNEL), passengers->fds,
-           passengers->count * sizeof(int));
+                       frame_fds->count, BOXED_FDS, UNBOXED_FDS);
+    memcpy(fds + (boxed ? 0 : FORK_CHANNEL), frame_fds->fds,
+           frame_fds->count * sizeof(int));
     return true;
 }
 
@@ -64,13 +64,13 @@ static bool answer_exited(uint64_t number, pid_t pid, int status,
 }
 
 static bool fork_session(const struct guest_frame *frame,
-                         const struct passengers *passengers, bool online,
+                         const struct frame_fds *frame_fds, bool online,
                          struct err *err)
 {
     int fds[FORK_FDS];
     pid_t pid;
 
-    if (!sort_passengers(passengers, fds, err))
+    if (!sort_fds(frame_fds, fds, err))
         return false;
     pid = interp_fork(fds[FORK_PID_NS] >= 0 ? fds : NULL);
     if (pid == 0)
@@ -84,13 +84,13 @@ static bool fork_session(const struct guest_frame *frame,
 static bool serve(bool online, struct buf *bytes, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    CLEANUP(passengers_close) struct passengers passengers = { .count = 0 };
+    CLEANUP(frame_fds_close) struct frame_fds frame_fds = { .count = 0 };
     struct guest_frame frame;
 
-    if (!channel_read(CHANNEL_FD, &frame, bytes, &arena, &passengers, err))
+    if (!channel_read(CHANNEL_FD, &frame, bytes, &arena, &frame_fds, err))
         return false;
     return frame.type != GUEST_FORK ||
-           fork_session(&frame, &passengers, online, err);
+           fork_session(&frame, &frame_fds, online, err);
 }
 
 static bool reap(int signals, struct err *err)

@@ -66,7 +66,7 @@ static void on_alarm(void *owner)
     struct door *door = owner;
     door->waking = false;
     fill_up(door);
-    for (struct link *link = door->links, *next; link; link = next) {
+    for (struct proxy_link *link = door->links, *next; link; link = next) {
         next = link_next(link);
         link_resume(link);
     }
@@ -109,7 +109,7 @@ struct door *door_new(uv_loop_t *loop, uint64_t number, int listener,
 
 void door_free(struct door *door)
 {
-    for (struct link *link = door->links, *next; link; link = next) {
+    for (struct proxy_link *link = door->links, *next; link; link = next) {
         next = link_next(link);
         link_end(link);
     }

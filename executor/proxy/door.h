@@ -28,7 +28,7 @@ struct policy {
     uint64_t most_bytes; /* of a door, in all */
 };
 
-struct link;
+struct proxy_link;
 
 struct door {
     struct door *next;
@@ -37,10 +37,10 @@ struct door {
     const struct policy *policy;
     uv_tcp_t listener;
     bool closed; /* it goes when no lookup is left */
-    struct alarm *alarm;
+    struct loop_alarm *alarm;
     bool waking;  /* it is set */
     bool knocked; /* somebody waits to be let in */
-    struct link *links;
+    struct proxy_link *links;
     unsigned int open;     /* links */
     unsigned int admitted; /* of them: asked for something, and may */
     unsigned int lookups;  /* names being resolved */

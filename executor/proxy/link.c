@@ -24,7 +24,7 @@ static const struct {
     [ENDED] = { "ended", 0, 0 },
 };
 
-void link_enter(struct link *link, enum link_state next)
+void link_enter(struct proxy_link *link, enum proxy_link_state next)
 {
     if (!(table[link->state].next & TO(next)))
         abort(); /* our own bug: better no proxy than a confused one */
@@ -33,19 +33,19 @@ void link_enter(struct link *link, enum link_state next)
         link_prolong(link);
 }
 
-void link_prolong(struct link *link)
+void link_prolong(struct proxy_link *link)
 {
     alarm_set(link->deadline, table[link->state].deadline_ms);
 }
 
-struct link *link_next(const struct link *link)
+struct proxy_link *link_next(const struct proxy_link *link)
 {
     return link->next;
 }
 
 /* -------------------------------------------------------------- life cycle */
 
-void link_release(struct link *link)
+void link_release(struct proxy_link *link)
 {
     if (--link->pending > 0)
         return;
@@ -70,15 +70,15 @@ void side_close(struct side *side, uv_close_cb callback)
     uv_close((uv_handle_t *)&side->tcp, callback);
 }
 
-static void unlink_from_door(struct link *link)
+static void unlink_from_door(struct proxy_link *link)
 {
-    struct link **at = &link->door->links;
+    struct proxy_link **at = &link->door->links;
     while (*at != link)
         at = &(*at)->next;
     *at = link->next;
 }
 
-void link_end(struct link *link)
+void link_end(struct proxy_link *link)
 {
     if (link->state == ENDED)
         return;
@@ -91,7 +91,8 @@ void link_end(struct link *link)
     link_release(link);
 }
 
-static void side_init(struct side *side, struct link *link, struct side *other)
+static void side_init(struct side *side, struct proxy_link *link,
+                      struct side *other)
 {
     side->link = link;
     side->other = other;
@@ -108,14 +109,14 @@ void side_open(struct side *side)
 
 /* ---------------------------------------------------------------- answers */
 
-void link_log(const struct link *link, const char *what, const char *text)
+void link_log(const struct proxy_link *link, const char *what, const char *text)
 {
     log_line(what, link->door->name, "%s", text);
 }
 
 /* The sentence is the reason of the status line as well: it is all that many
  * clients show of a tunnel that they did not get. */
-static void answer(struct link *link, int status, const char *sentence)
+static void answer(struct proxy_link *link, int status, const char *sentence)
 {
     buf_clear(&link->head);
     buf_printf(&link->head,
@@ -129,7 +130,7 @@ static void answer(struct link *link, int status, const char *sentence)
     link_listen(link);
 }
 
-void link_refuse(struct link *link, int status, const char *format, ...)
+void link_refuse(struct proxy_link *link, int status, const char *format, ...)
 {
     char sentence[SENTENCE_BYTES];
     va_list arguments;
@@ -147,7 +148,7 @@ void link_refuse(struct link *link, int status, const char *format, ...)
 
 /* What came with the head goes out behind it: to the host of a plain request
  * no more than its body. */
-static void keep_rest(struct link *link, size_t head_bytes)
+static void keep_rest(struct proxy_link *link, size_t head_bytes)
 {
     struct view rest = { link->head.data + head_bytes,
                          link->head.len - head_bytes };
@@ -159,10 +160,10 @@ static void keep_rest(struct link *link, size_t head_bytes)
     buf_add(&link->request.head, rest);
 }
 
-static void judge(struct link *link)
+static void judge(struct proxy_link *link)
 {
     struct door *door = link->door;
-    const struct request *request = &link->request;
+    const struct proxy_request *request = &link->request;
     char allowed[160];
     hosts_describe(&door->policy->hosts, allowed, sizeof(allowed));
     if (door_is_used_up(door))
@@ -183,7 +184,7 @@ static void judge(struct link *link)
     }
 }
 
-void link_take_head(struct link *link, struct view bytes)
+void link_take_head(struct proxy_link *link, struct view bytes)
 {
     struct err err;
     int status = 400;
@@ -210,7 +211,7 @@ void link_take_head(struct link *link, struct view bytes)
 
 static void on_deadline(void *owner)
 {
-    struct link *link = owner;
+    struct proxy_link *link = owner;
     switch (link->state) {
     case READING:
         link_refuse(link, 408, "no whole request came within %llu s",
@@ -235,7 +236,7 @@ static void on_deadline(void *owner)
 
 void link_new(struct door *door)
 {
-    struct link *link = allocate(sizeof(*link));
+    struct proxy_link *link = allocate(sizeof(*link));
     link->door = door;
     link->pending = 1;
     link->next = door->links;

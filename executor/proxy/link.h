@@ -16,12 +16,12 @@
 /* Lets in who knocked at the door. */
 void link_new(struct door *door);
 /* Ends it; its memory goes later. */
-void link_end(struct link *link);
+void link_end(struct proxy_link *link);
 
 /* The next one of the door's links. */
-struct link *link_next(const struct link *link);
+struct proxy_link *link_next(const struct proxy_link *link);
 /* reach.c: its name may be looked up, or bytes may pass, if it waits for that.
  */
-void link_resume(struct link *link);
+void link_resume(struct proxy_link *link);
 
 #endif

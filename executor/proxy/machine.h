@@ -14,7 +14,7 @@ enum {
     SENTENCE_BYTES = 300,
 };
 
-enum link_state {
+enum proxy_link_state {
     READING,    /* the head of a request */
     WAITING,    /* for other lookups of its session */
     RESOLVING,  /* the name */
@@ -27,7 +27,7 @@ enum link_state {
 /* What is read here is written to the other one. */
 struct side {
     uv_tcp_t tcp;
-    struct link *link;
+    struct proxy_link *link;
     struct side *other;
     bool open;    /* tcp is to be closed */
     bool reading; /* libuv is asked for bytes */
@@ -38,14 +38,14 @@ struct side {
     char bytes[PASS_BYTES];
 };
 
-struct link {
-    struct link *next;
+struct proxy_link {
+    struct proxy_link *next;
     struct door *door;
-    enum link_state state;
-    struct alarm *deadline;
+    enum proxy_link_state state;
+    struct loop_alarm *deadline;
     struct side client, server;
     struct buf head; /* of the request, and what came with it */
-    struct request request;
+    struct proxy_request request;
     bool admitted;
     uint64_t body_left; /* of a plain request: bytes that may still follow */
     uv_getaddrinfo_t lookup;
@@ -60,33 +60,34 @@ struct link {
 /* -------- link.c */
 
 /* The only way from state to state: checks it, sets the deadline. */
-void link_enter(struct link *link, enum link_state next);
+void link_enter(struct proxy_link *link, enum proxy_link_state next);
 /* The state's time begins anew: something has happened. */
-void link_prolong(struct link *link);
+void link_prolong(struct proxy_link *link);
 /* One callback of those that pending counts has come. */
-void link_release(struct link *link);
+void link_release(struct proxy_link *link);
 
 void side_open(struct side *side);
 void side_close(struct side *side, uv_close_cb callback);
 
 /* The answer to a request that is not carried out: a status of HTTP and a
  * sentence, which the log gets as well. */
-void link_refuse(struct link *link, int status, const char *format, ...)
+void link_refuse(struct proxy_link *link, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void link_log(const struct link *link, const char *what, const char *text);
+void link_log(const struct proxy_link *link, const char *what,
+              const char *text);
 
 /* Bytes of the head have come. */
-void link_take_head(struct link *link, struct view bytes);
+void link_take_head(struct proxy_link *link, struct view bytes);
 
 /* -------- reach.c */
 
 /* The address that is tried does not answer: the next one. */
-void link_give_up(struct link *link);
+void link_give_up(struct proxy_link *link);
 
 /* -------- pass.c */
 
 /* Reads what is wanted now, and nothing else. */
-void link_listen(struct link *link);
+void link_listen(struct proxy_link *link);
 /* The other side gets these bytes, which stay where they are until then. */
 void side_pass(struct side *side, struct view bytes);
 /* No more bytes go to this side. */

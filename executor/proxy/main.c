@@ -59,11 +59,11 @@ static void close_door(struct door **at)
     door_free(door);
 }
 
-static void obey(const struct proxy_word *word, int passenger)
+static void obey(const struct proxy_word *word, int sent_fd)
 {
     struct door **at = find(word->door);
-    if (word->kind == PROXY_OPEN && passenger >= 0)
-        open_door(word, passenger);
+    if (word->kind == PROXY_OPEN && sent_fd >= 0)
+        open_door(word, sent_fd);
     else if (word->kind == PROXY_NAME && *at)
         memcpy((*at)->name, word->name, sizeof(word->name));
     else if (word->kind == PROXY_CLOSE && *at)
@@ -74,17 +74,17 @@ static void obey(const struct proxy_word *word, int passenger)
 static void on_channel(void *owner, int events)
 {
     struct proxy_word word;
-    int passenger = -1;
+    int sent_fd = -1;
     size_t count = 1;
     (void)owner;
     (void)events;
     ssize_t got = wire_receive(watch_fd(proxy.channel), &word, sizeof(word),
-                               &passenger, &count, MSG_DONTWAIT);
+                               &sent_fd, &count, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN)
         return;
     if (got != sizeof(word))
         _exit(EX_OK);
-    obey(&word, count == 1 ? passenger : -1);
+    obey(&word, count == 1 ? sent_fd : -1);
 }
 
 /* ------------------------------------------------------------------ walls */

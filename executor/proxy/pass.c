@@ -15,7 +15,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
 static void on_written(uv_write_t *write, int status)
 {
     struct side *side = write->data;
-    struct link *link = side->link;
+    struct proxy_link *link = side->link;
     side->busy = false;
     if (status < 0)
         link_end(link);
@@ -25,7 +25,7 @@ static void on_written(uv_write_t *write, int status)
 
 void side_pass(struct side *side, struct view bytes)
 {
-    struct link *link = side->link;
+    struct proxy_link *link = side->link;
     /* libuv does not write there. NOLINTNEXTLINE(performance-no-int-to-ptr) */
     char *data = (char *)(uintptr_t)bytes.data;
     uv_buf_t part = uv_buf_init(data, (unsigned int)bytes.len);
@@ -56,7 +56,7 @@ void side_shut(struct side *side)
 /* A plain request ends with its response; a tunnel when both have ended. */
 static void take_end(struct side *side)
 {
-    struct link *link = side->link;
+    struct proxy_link *link = side->link;
     side->ended = true;
     if (side == &link->client && !link->request.tunnel) {
         link_end(link); /* in the middle of its body */
@@ -71,7 +71,7 @@ static void take_end(struct side *side)
 
 static void take_bytes(struct side *side, size_t count)
 {
-    struct link *link = side->link;
+    struct proxy_link *link = side->link;
     struct view bytes = { side->bytes, count };
     door_count(link->door, count);
     if (link->state == READING) {
@@ -98,7 +98,7 @@ static void take_bytes(struct side *side, size_t count)
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *room)
 {
     struct side *side = stream->data;
-    struct link *link = side->link;
+    struct proxy_link *link = side->link;
     (void)room;
     if (count > 0)
         take_bytes(side, (size_t)count);
@@ -109,7 +109,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *room)
     link_listen(link);
 }
 
-static bool wants(const struct link *link, const struct side *side)
+static bool wants(const struct proxy_link *link, const struct side *side)
 {
     bool client = side == &link->client;
     if (!side->open || side->ended || side->busy || !door_is_wide(link->door))
@@ -119,7 +119,7 @@ static bool wants(const struct link *link, const struct side *side)
     return client && (link->state == READING || link->state == LINGERING);
 }
 
-void link_listen(struct link *link)
+void link_listen(struct proxy_link *link)
 {
     struct side *sides[] = { &link->client, &link->server };
     if (link->state == ENDED)

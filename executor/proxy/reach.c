@@ -15,7 +15,7 @@ enum { MAX_TRIES = 4 }; /* addresses of one name */
 
 /* ------------------------------------------------------------- connecting */
 
-static void begin_passing(struct link *link)
+static void begin_passing(struct proxy_link *link)
 {
     static const char established[] =
         "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -30,12 +30,12 @@ static void begin_passing(struct link *link)
     link_listen(link);
 }
 
-static void try_next(struct link *link);
+static void try_next(struct proxy_link *link);
 
 static void on_server_closed(uv_handle_t *handle)
 {
     struct side *side = handle->data;
-    struct link *link = side->link;
+    struct proxy_link *link = side->link;
     if (link->state == CONNECTING)
         try_next(link);
     link_release(link);
@@ -43,7 +43,7 @@ static void on_server_closed(uv_handle_t *handle)
 
 static void on_connected(uv_connect_t *connect, int status)
 {
-    struct link *link = connect->data;
+    struct proxy_link *link = connect->data;
     if (link->state == CONNECTING && status < 0) {
         if (status != UV_ECANCELED)
             link->failure = status;
@@ -54,7 +54,8 @@ static void on_connected(uv_connect_t *connect, int status)
     link_release(link);
 }
 
-static void log_address(const struct link *link, const struct addrinfo *info)
+static void log_address(const struct proxy_link *link,
+                        const struct addrinfo *info)
 {
     char address[INET6_ADDRSTRLEN] = "",
          text[SENTENCE_BYTES + INET6_ADDRSTRLEN];
@@ -68,7 +69,7 @@ static void log_address(const struct link *link, const struct addrinfo *info)
     link_log(link, "proxy.connects", text);
 }
 
-static void connect_to(struct link *link, const struct addrinfo *info)
+static void connect_to(struct proxy_link *link, const struct addrinfo *info)
 {
     union {
         struct sockaddr any;
@@ -93,7 +94,7 @@ static void connect_to(struct link *link, const struct addrinfo *info)
 }
 
 /* Of the addresses that the name has, only those of the public internet. */
-static void try_next(struct link *link)
+static void try_next(struct proxy_link *link)
 {
     const struct addrinfo *info = link->address;
     while (info && !address_is_public(info->ai_addr))
@@ -114,7 +115,7 @@ static void try_next(struct link *link)
     }
 }
 
-void link_give_up(struct link *link)
+void link_give_up(struct proxy_link *link)
 {
     side_close(&link->server, on_server_closed);
 }
@@ -124,7 +125,7 @@ void link_give_up(struct link *link)
 static void on_looked_up(uv_getaddrinfo_t *lookup, int status,
                          struct addrinfo *addresses)
 {
-    struct link *link = lookup->data;
+    struct proxy_link *link = lookup->data;
     link->addresses = addresses;
     link->address = addresses;
     door_looked_up(link->door);
@@ -138,7 +139,7 @@ static void on_looked_up(uv_getaddrinfo_t *lookup, int status,
     link_release(link);
 }
 
-static void look_up(struct link *link)
+static void look_up(struct proxy_link *link)
 {
     static const struct addrinfo hints = {
         .ai_flags = AI_ADDRCONFIG,
@@ -152,7 +153,7 @@ static void look_up(struct link *link)
         abort(); /* no memory */
 }
 
-void link_resume(struct link *link)
+void link_resume(struct proxy_link *link)
 {
     if (link->state == WAITING && link->door->lookups < MAX_LOOKUPS)
         look_up(link);

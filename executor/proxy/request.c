@@ -8,8 +8,8 @@
 enum { MAX_METHOD_BYTES = 24, MAX_NOMINATIONS = 8, MAX_LENGTH_DIGITS = 15 };
 
 /* What parse_headers() knows so far. */
-struct reading {
-    struct request *request;
+struct head_reader {
+    struct proxy_request *request;
     struct view nominated[MAX_NOMINATIONS]; /* values of Connection */
     size_t nominations;
     bool has_length;
@@ -17,10 +17,10 @@ struct reading {
     struct err *err;
 };
 
-static bool refuse(struct reading *reading, int status, const char *why)
+static bool refuse(struct head_reader *reader, int status, const char *why)
 {
-    *reading->status = status;
-    return err_set(reading->err, ERR_REJECT, "bad_request", "%s", why);
+    *reader->status = status;
+    return err_set(reader->err, ERR_REJECT, "bad_request", "%s", why);
 }
 
 /* ------------------------------------------------------------------ bytes */
@@ -110,10 +110,10 @@ static bool is_own(struct view name)
     return name.len > 6 && strncasecmp(name.data, "proxy-", 6) == 0;
 }
 
-static bool is_nominated(const struct reading *reading, struct view name)
+static bool is_nominated(const struct head_reader *reader, struct view name)
 {
-    for (size_t i = 0; i < reading->nominations; i++) {
-        struct view rest = reading->nominated[i], one;
+    for (size_t i = 0; i < reader->nominations; i++) {
+        struct view rest = reader->nominated[i], one;
         while (rest.len > 0) {
             if (!cut(&rest, ",", &one))
                 one = rest, rest.len = 0;
@@ -126,75 +126,75 @@ static bool is_nominated(const struct reading *reading, struct view name)
     return false;
 }
 
-static bool read_length(struct reading *reading, struct view value)
+static bool read_length(struct head_reader *reader, struct view value)
 {
     uint64_t length = 0;
-    if (reading->has_length)
-        return refuse(reading, 400, "Content-Length is there twice");
-    reading->has_length = true;
+    if (reader->has_length)
+        return refuse(reader, 400, "Content-Length is there twice");
+    reader->has_length = true;
     if (value.len == 0 || value.len > MAX_LENGTH_DIGITS)
-        return refuse(reading, 400, "Content-Length is no number");
+        return refuse(reader, 400, "Content-Length is no number");
     for (size_t i = 0; i < value.len; i++) {
         if (value.data[i] < '0' || value.data[i] > '9')
-            return refuse(reading, 400, "Content-Length is no number");
+            return refuse(reader, 400, "Content-Length is no number");
         length = length * 10 + (uint64_t)(value.data[i] - '0');
     }
-    if (!reading->request->tunnel)
-        reading->request->body_bytes = length;
+    if (!reader->request->tunnel)
+        reader->request->body_bytes = length;
     return true;
 }
 
 /* "Name: value" */
-static bool split(struct reading *reading, struct view line, struct view *name,
-                  struct view *value)
+static bool split(struct head_reader *reader, struct view line,
+                  struct view *name, struct view *value)
 {
     *name = (struct view){ 0 };
     *value = line;
     if (!cut(value, ":", name) || !is_token(*name))
-        return refuse(reading, 400, "a header line is no \"Name: value\"");
+        return refuse(reader, 400, "a header line is no \"Name: value\"");
     *value = trimmed(*value);
     return is_value(*value) ||
-           refuse(reading, 400, "a header's value has control characters");
+           refuse(reader, 400, "a header's value has control characters");
 }
 
 /* Those that say how the others are to be read. */
-static bool look_at(struct reading *reading, struct view name,
+static bool look_at(struct head_reader *reader, struct view name,
                     struct view value)
 {
     if (is_same(name, "content-length"))
-        return read_length(reading, value);
-    if (is_same(name, "transfer-encoding") && !reading->request->tunnel)
-        return refuse(reading, 411,
+        return read_length(reader, value);
+    if (is_same(name, "transfer-encoding") && !reader->request->tunnel)
+        return refuse(reader, 411,
                       "a body must come with its Content-Length, "
                       "not in chunks");
     if (!is_same(name, "connection"))
         return true;
-    if (reading->nominations == MAX_NOMINATIONS)
-        return refuse(reading, 400, "too many Connection headers");
-    reading->nominated[reading->nominations++] = value;
+    if (reader->nominations == MAX_NOMINATIONS)
+        return refuse(reader, 400, "too many Connection headers");
+    reader->nominated[reader->nominations++] = value;
     return true;
 }
 
-static bool parse_headers(struct reading *reading, struct view lines)
+static bool parse_headers(struct head_reader *reader, struct view lines)
 {
     struct view rest = lines, line, name, value;
     for (size_t count = 0; cut(&rest, "\r\n", &line) && line.len; count++) {
         if (count == MAX_HEADERS)
-            return refuse(reading, 431, "more than 100 headers");
-        if (!split(reading, line, &name, &value) ||
-            !look_at(reading, name, value))
+            return refuse(reader, 431, "more than 100 headers");
+        if (!split(reader, line, &name, &value) ||
+            !look_at(reader, name, value))
             return false;
     }
     return true;
 }
 
-static void copy_headers(struct reading *reading, struct view lines)
+static void copy_headers(struct head_reader *reader, struct view lines)
 {
-    struct buf *head = &reading->request->head;
+    struct buf *head = &reader->request->head;
     struct view line, name, value;
     while (cut(&lines, "\r\n", &line) && line.len) {
-        split(reading, line, &name, &value);
-        if (!is_own(name) && !is_nominated(reading, name))
+        split(reader, line, &name, &value);
+        if (!is_own(name) && !is_nominated(reader, name))
             buf_printf(head, "%.*s: %.*s\r\n", VIEW_ARG(name), VIEW_ARG(value));
     }
 }
@@ -206,13 +206,13 @@ struct first_line {
 };
 
 /* "http://authority/path" */
-static bool split_target(struct reading *reading, struct view target,
+static bool split_target(struct head_reader *reader, struct view target,
                          struct first_line *first)
 {
     static const char scheme[] = "http://";
     size_t len = strlen(scheme);
     if (target.len < len || strncasecmp(target.data, scheme, len) != 0)
-        return refuse(reading, 400,
+        return refuse(reader, 400,
                       "this is a proxy: it takes CONNECT host:port, and "
                       "http:// addresses");
     first->authority = (struct view){ target.data + len, 0 };
@@ -222,10 +222,10 @@ static bool split_target(struct reading *reading, struct view target,
     size_t at = len + first->authority.len;
     first->path = (struct view){ target.data + at, target.len - at };
     return !memchr(target.data, '#', target.len) ||
-           refuse(reading, 400, "an address has no # in a request");
+           refuse(reader, 400, "an address has no # in a request");
 }
 
-static bool split_first(struct reading *reading, struct view line,
+static bool split_first(struct head_reader *reader, struct view line,
                         struct first_line *first)
 {
     struct view target;
@@ -233,37 +233,37 @@ static bool split_first(struct reading *reading, struct view line,
     if (!cut(&first->version, " ", &first->method) ||
         !cut(&first->version, " ", &target) || !is_token(first->method) ||
         first->method.len > MAX_METHOD_BYTES || !is_visible(target))
-        return refuse(reading, 400, "the first line is no request");
+        return refuse(reader, 400, "the first line is no request");
     if (!view_is(first->version, "HTTP/1.1") &&
         !view_is(first->version, "HTTP/1.0"))
-        return refuse(reading, 505, "HTTP/1.1 and HTTP/1.0 only");
-    reading->request->tunnel = view_is(first->method, "CONNECT");
+        return refuse(reader, 505, "HTTP/1.1 and HTTP/1.0 only");
+    reader->request->tunnel = view_is(first->method, "CONNECT");
     first->authority = target;
-    return reading->request->tunnel || split_target(reading, target, first);
+    return reader->request->tunnel || split_target(reader, target, first);
 }
 
-static bool parse_first(struct reading *reading, struct view line,
+static bool parse_first(struct head_reader *reader, struct view line,
                         struct first_line *first)
 {
-    struct request *request = reading->request;
-    if (!split_first(reading, line, first))
+    struct proxy_request *request = reader->request;
+    if (!split_first(reader, line, first))
         return false;
     if (first->authority.len > 0 &&
         memchr(first->authority.data, '@', first->authority.len))
-        return refuse(reading, 400, "no user or password before the host");
+        return refuse(reader, 400, "no user or password before the host");
     request->port = request->tunnel ? 0 : 80;
     if (!host_parse(first->authority, request->host, &request->port,
-                    reading->err)) {
-        *reading->status = 400;
+                    reader->err)) {
+        *reader->status = 400;
         return false;
     }
-    return request->port || refuse(reading, 400, "CONNECT needs host and port");
+    return request->port || refuse(reader, 400, "CONNECT needs host and port");
 }
 
-static void write_head(struct reading *reading, const struct first_line *first,
-                       struct view lines)
+static void write_head(struct head_reader *reader,
+                       const struct first_line *first, struct view lines)
 {
-    struct request *request = reading->request;
+    struct proxy_request *request = reader->request;
     struct buf *head = &request->head;
     struct view path = first->path;
     bool six = strchr(request->host, ':');
@@ -274,8 +274,8 @@ static void write_head(struct reading *reading, const struct first_line *first,
     if (request->port != 80)
         buf_printf(head, ":%u", request->port);
     buf_printf(head, "\r\n");
-    copy_headers(reading, lines);
-    if (reading->has_length)
+    copy_headers(reader, lines);
+    if (reader->has_length)
         buf_printf(head, "Content-Length: %llu\r\n",
                    (unsigned long long)request->body_bytes);
     buf_printf(head, "Connection: close\r\n\r\n");
@@ -283,27 +283,27 @@ static void write_head(struct reading *reading, const struct first_line *first,
 }
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): refuse() writes it */
-bool request_parse(struct request *request, struct view head, int *status,
+bool request_parse(struct proxy_request *request, struct view head, int *status,
                    struct err *err)
 {
-    struct reading reading = {
+    struct head_reader reader = {
         .request = request,
         .status = status,
         .err = err,
     };
     struct first_line first = { 0 };
     struct view lines = head, line = { 0 };
-    *request = (struct request){ 0 };
+    *request = (struct proxy_request){ 0 };
     buf_init(&request->head, MAX_OPENING_BYTES);
     cut(&lines, "\r\n", &line);
-    if (!parse_first(&reading, line, &first) || !parse_headers(&reading, lines))
+    if (!parse_first(&reader, line, &first) || !parse_headers(&reader, lines))
         return false;
     if (!request->tunnel)
-        write_head(&reading, &first, lines);
+        write_head(&reader, &first, lines);
     return true;
 }
 
-void request_finish(struct request *request)
+void request_finish(struct proxy_request *request)
 {
     buf_finish(&request->head);
 }

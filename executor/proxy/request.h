@@ -17,7 +17,7 @@ enum {
     MAX_OPENING_BYTES = 128 << 10, /* the head anew, and what came behind it */
 };
 
-struct request {
+struct proxy_request {
     char host[MAX_HOST_BYTES + 1]; /* as host_parse() has it */
     uint16_t port;
     bool tunnel;
@@ -30,8 +30,8 @@ size_t request_head_bytes(struct view bytes);
 
 /* head: all of it, with the empty line at its end. False: *status is what HTTP
  * calls that (400, 411, 501...), err says why. Finish it in either case. */
-bool request_parse(struct request *request, struct view head, int *status,
+bool request_parse(struct proxy_request *request, struct view head, int *status,
                    struct err *err);
-void request_finish(struct request *request);
+void request_finish(struct proxy_request *request);
 
 #endif

@@ -48,28 +48,28 @@ struct box {
     struct machine machine;
     struct watch *channel;
     struct watch *init; /* pidfd: NULL until BOX_UP */
-    struct alarm *deadline;
+    struct loop_alarm *deadline;
     int fds[BOX_FDS];
     struct cgroup *cgroup;
-    uid_t user;        /* of the pool; 0: the warden's */
-    struct door *door; /* its way out, if it has one */
-    char *folder;      /* --insecure: all there is */
-    char *packages;    /* a folder that the warden fills; NULL: none */
-    bool lost;         /* init is gone */
-    size_t sweeps;     /* asked for and not answered */
+    uid_t user;            /* of the pool; 0: the warden's */
+    struct box_door *door; /* its way out, if it has one */
+    char *folder;          /* --insecure: all there is */
+    char *packages;        /* a folder that the warden fills; NULL: none */
+    bool lost;             /* init is gone */
+    size_t sweeps;         /* asked for and not answered */
     struct box_events events;
 };
 
 struct boxes {
     uv_loop_t *loop;
-    const struct settings *settings;
+    const struct executor_settings *settings;
     struct cgroups *cgroups;
     struct box *own; /* starting or ready: few */
     struct packages *packages;
     struct users *users;
     struct network *network; /* NULL: boxes have none */
-    struct box_wish *wishes;
-    struct alarm *retry;
+    struct box_request *requests;
+    struct loop_alarm *retry;
     struct maker *maker;
     struct orphans *orphans;
     bool resting; /* after a failure, until retry */
@@ -157,18 +157,18 @@ void box_release(struct box *box)
     refill(boxes);
 }
 
-/* ------------------------------------------------------------- its birth */
+/* ------------------------------------------------------------- its making */
 
-static void answer(struct box_wish *wish, struct box *box,
+static void answer(struct box_request *request, struct box *box,
                    const struct err *err)
 {
-    wish->waiting = false;
-    wish->box = box;
+    request->waiting = false;
+    request->box = box;
     if (box)
         enter(box, LENT);
     else
-        wish->err = *err;
-    wish->on_answer(wish->owner);
+        request->err = *err;
+    request->on_answer(request->owner);
 }
 
 static void fail(struct box *box, const char *why)
@@ -181,12 +181,12 @@ static void fail(struct box *box, const char *why)
     boxes->resting = true;
     alarm_set(boxes->retry, RETRY_MS);
     /* Whoever asks again while it is told waits for the next one. */
-    struct box_wish *wishes = boxes->wishes;
-    boxes->wishes = NULL;
-    while (wishes) {
-        struct box_wish *wish = wishes;
-        wishes = wish->next;
-        answer(wish, NULL, &err);
+    struct box_request *requests = boxes->requests;
+    boxes->requests = NULL;
+    while (requests) {
+        struct box_request *request = requests;
+        requests = request->next;
+        answer(request, NULL, &err);
     }
 }
 
@@ -195,11 +195,12 @@ static void lend_or_keep(struct box *box)
     struct boxes *boxes = box->boxes;
     alarm_stop(box->deadline);
     enter(box, READY);
-    for (struct box_wish **link = &boxes->wishes; *link; link = &(*link)->next)
+    for (struct box_request **link = &boxes->requests; *link;
+         link = &(*link)->next)
         if ((*link)->disk_bytes == box->disk_bytes) {
-            struct box_wish *wish = *link;
-            *link = wish->next;
-            answer(wish, box, NULL);
+            struct box_request *request = *link;
+            *link = request->next;
+            answer(request, box, NULL);
             refill(boxes);
             return;
         }
@@ -377,8 +378,9 @@ static bool is_missed(const struct boxes *boxes, uint64_t disk_bytes)
 {
     size_t there = 0;
     size_t wanted = disk_bytes == usual_bytes(boxes) ? READY_BOXES : 0;
-    for (const struct box_wish *wish = boxes->wishes; wish; wish = wish->next)
-        wanted += wish->disk_bytes == disk_bytes;
+    for (const struct box_request *request = boxes->requests; request;
+         request = request->next)
+        wanted += request->disk_bytes == disk_bytes;
     for (const struct box *box = boxes->own; box; box = box->next)
         there += box->disk_bytes == disk_bytes;
     return there < wanted;
@@ -386,10 +388,10 @@ static bool is_missed(const struct boxes *boxes, uint64_t disk_bytes)
 
 static bool is_any_missed(const struct boxes *boxes, uint64_t *disk_bytes)
 {
-    const struct box_wish *wish = boxes->wishes;
-    while (wish && !is_missed(boxes, wish->disk_bytes))
-        wish = wish->next;
-    *disk_bytes = wish ? wish->disk_bytes : usual_bytes(boxes);
+    const struct box_request *request = boxes->requests;
+    while (request && !is_missed(boxes, request->disk_bytes))
+        request = request->next;
+    *disk_bytes = request ? request->disk_bytes : usual_bytes(boxes);
     return is_missed(boxes, *disk_bytes);
 }
 
@@ -416,7 +418,8 @@ static void on_retry(void *owner)
     refill(boxes);
 }
 
-struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
+struct boxes *boxes_new(uv_loop_t *loop,
+                        const struct executor_settings *settings,
                         struct cgroups *cgroups, struct packages *packages,
                         struct users *users)
 {
@@ -463,43 +466,44 @@ unsigned int boxes_host_parts(const struct boxes *boxes)
     return boxes->host_parts;
 }
 
-bool boxes_take(struct boxes *boxes, struct box_wish *wish)
+bool boxes_take(struct boxes *boxes, struct box_request *request)
 {
-    wish->box = NULL;
-    wish->err = (struct err){ 0 };
-    wish->next = NULL;
+    request->box = NULL;
+    request->err = (struct err){ 0 };
+    request->next = NULL;
     struct box *box = boxes->own;
-    while (box &&
-           (box->machine.state != READY || box->disk_bytes != wish->disk_bytes))
+    while (box && (box->machine.state != READY ||
+                   box->disk_bytes != request->disk_bytes))
         box = box->next;
     if (box)
         enter(box, LENT);
-    wish->box = box;
-    if (!wish->box) {
-        struct box_wish **last = &boxes->wishes;
+    request->box = box;
+    if (!request->box) {
+        struct box_request **last = &boxes->requests;
         while (*last)
             last = &(*last)->next;
-        *last = wish;
-        wish->waiting = true;
+        *last = request;
+        request->waiting = true;
     }
     /* Not while the session waits for its own: the next one may wait. */
-    alarm_set(boxes->retry, wish->box ? REFILL_MS : 0);
-    return wish->box != NULL;
+    alarm_set(boxes->retry, request->box ? REFILL_MS : 0);
+    return request->box != NULL;
 }
 
 bool boxes_are_wanted(const struct boxes *boxes)
 {
-    return boxes->wishes != NULL;
+    return boxes->requests != NULL;
 }
 
-void boxes_forget(struct boxes *boxes, struct box_wish *wish)
+void boxes_forget(struct boxes *boxes, struct box_request *request)
 {
-    for (struct box_wish **link = &boxes->wishes; *link; link = &(*link)->next)
-        if (*link == wish) {
-            *link = wish->next;
+    for (struct box_request **link = &boxes->requests; *link;
+         link = &(*link)->next)
+        if (*link == request) {
+            *link = request->next;
             break;
         }
-    wish->waiting = false;
+    request->waiting = false;
 }
 
 /* -------------------------------------------------------------- one, lent */

@@ -21,8 +21,8 @@ struct box;
 struct boxes;
 
 /* Somebody waits for a box: embedded in the waiter. */
-struct box_wish {
-    struct box_wish *next;
+struct box_request {
+    struct box_request *next;
     uint64_t disk_bytes; /* its quota; those that stand ready have the most */
     struct box *box;     /* the answer: a box, lent, or why there is none */
     struct err err;
@@ -41,7 +41,8 @@ struct box_events {
 
 /* Keeps ready boxes at hand from now on. Borrows the others; cgroups and
  * packages may be NULL. */
-struct boxes *boxes_new(uv_loop_t *loop, const struct settings *settings,
+struct boxes *boxes_new(uv_loop_t *loop,
+                        const struct executor_settings *settings,
                         struct cgroups *cgroups, struct packages *packages,
                         struct users *users);
 /* Kills all that are not lent. */
@@ -55,11 +56,11 @@ bool boxes_have_proc(const struct boxes *boxes);
 /* ... and of the host: enum box_host_part, or'ed. */
 unsigned int boxes_host_parts(const struct boxes *boxes);
 
-/* Lends one: at once (true, wish->box), or on_answer tells. */
-bool boxes_take(struct boxes *boxes, struct box_wish *wish);
+/* Lends one: at once (true, request->box), or on_answer tells. */
+bool boxes_take(struct boxes *boxes, struct box_request *request);
 /* Somebody waits for one. */
 bool boxes_are_wanted(const struct boxes *boxes);
-void boxes_forget(struct boxes *boxes, struct box_wish *wish);
+void boxes_forget(struct boxes *boxes, struct box_request *request);
 
 void box_use(struct box *box, struct box_events events);
 /* BOX_NAMESPACES of them; NULL: it is a folder only. */

@@ -16,32 +16,32 @@ enum {
     LAST_BYTES = MAX_FRAME_BYTES + FRAME_HEADER_BYTES,
 };
 
-struct call *calls_find(struct calls *calls, struct view id)
+struct session_call *calls_find(struct session_calls *calls, struct view id)
 {
-    struct call *call = calls->newest;
+    struct session_call *call = calls->newest;
     while (call && !view_is(id, call->id))
         call = call->next;
     return call;
 }
 
-static void unlink_call(struct call **link)
+static void unlink_call(struct session_call **link)
 {
-    struct call *call = *link;
+    struct session_call *call = *link;
     *link = call->next;
     buf_finish(&call->frames);
     free(call);
 }
 
-static void drop_outcome(struct call *call)
+static void drop_outcome(struct session_call *call)
 {
     buf_finish(&call->frames);
     buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
 }
 
-static void drop_old(struct calls *calls)
+static void drop_old(struct session_calls *calls)
 {
     size_t count = 0, bytes = 0;
-    struct call **link = &calls->newest;
+    struct session_call **link = &calls->newest;
     while (*link) {
         count++;
         bytes += (*link)->frames.len;
@@ -56,10 +56,10 @@ static void drop_old(struct calls *calls)
     }
 }
 
-struct call *calls_add(struct calls *calls, struct view id)
+struct session_call *calls_add(struct session_calls *calls, struct view id)
 {
     drop_old(calls);
-    struct call *call = allocate(sizeof(*call));
+    struct session_call *call = allocate(sizeof(*call));
     assert(id.len < sizeof(call->id));
     memcpy(call->id, id.data, id.len);
     buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
@@ -68,30 +68,30 @@ struct call *calls_add(struct calls *calls, struct view id)
     return call;
 }
 
-bool calls_forget(struct calls *calls, struct view id)
+bool calls_forget(struct session_calls *calls, struct view id)
 {
-    struct call *call = calls_find(calls, id);
+    struct session_call *call = calls_find(calls, id);
     if (call && call->done)
         drop_outcome(call);
     return call != NULL;
 }
 
-void calls_drop(struct calls *calls, const struct call *call)
+void calls_drop(struct session_calls *calls, const struct session_call *call)
 {
-    struct call **link = &calls->newest;
+    struct session_call **link = &calls->newest;
     while (*link != call)
         link = &(*link)->next;
     unlink_call(link);
 }
 
-void calls_leave(struct calls *calls, const struct peer *peer)
+void calls_leave(struct session_calls *calls, const struct peer *peer)
 {
-    for (struct call *call = calls->newest; call; call = call->next)
+    for (struct session_call *call = calls->newest; call; call = call->next)
         if (call->peer == peer)
             call->peer = NULL;
 }
 
-void calls_finish(struct calls *calls)
+void calls_finish(struct session_calls *calls)
 {
     while (calls->newest)
         unlink_call(&calls->newest);
@@ -99,7 +99,7 @@ void calls_finish(struct calls *calls)
 
 /* What is too much is left out: offsets and numbers tell, and the counts of
  * FRAME_DONE. */
-static void remember(struct call *call, struct frame *frame)
+static void remember(struct session_call *call, struct frame *frame)
 {
     struct err err;
     size_t before = call->frames.len;
@@ -111,7 +111,7 @@ static void remember(struct call *call, struct frame *frame)
     call->frames.overflow = false;
 }
 
-void call_say(struct call *call, struct frame *frame)
+void call_say(struct session_call *call, struct frame *frame)
 {
     frame->call = view_of(call->id);
     call->done = frame->type == FRAME_DONE;
@@ -124,7 +124,7 @@ void call_say(struct call *call, struct frame *frame)
         call->peer = NULL;
 }
 
-static void replay(const struct call *call)
+static void replay(const struct session_call *call)
 {
     struct view rest = buf_view(&call->frames);
     size_t total;
@@ -147,7 +147,7 @@ static void replay(const struct call *call)
     }
 }
 
-void call_attach(struct call *call, struct peer *peer, uint64_t ref)
+void call_attach(struct session_call *call, struct peer *peer, uint64_t ref)
 {
     struct err err;
     err_set(&err, ERR_RETRY, "session_failed",

@@ -11,8 +11,8 @@
 #include "executor/warden/peer.h"
 #include "schemas/message/limits.h"
 
-struct call {
-    struct call *next; /* newest first */
+struct session_call {
+    struct session_call *next; /* newest first */
     char id[MAX_NAME_BYTES + 1];
     bool done;
     struct peer *peer; /* who listens now; NULL: nobody */
@@ -20,25 +20,25 @@ struct call {
     struct buf frames; /* without ref; as many as there is room for */
 };
 
-struct calls {
-    struct call *newest;
+struct session_calls {
+    struct session_call *newest;
 };
 
-struct call *calls_find(struct calls *calls, struct view id);
+struct session_call *calls_find(struct session_calls *calls, struct view id);
 /* A new one; drops what is too old or too much. */
-struct call *calls_add(struct calls *calls, struct view id);
+struct session_call *calls_add(struct session_calls *calls, struct view id);
 /* Its outcome, if it is done. False: the session has not seen that call. */
-bool calls_forget(struct calls *calls, struct view id);
+bool calls_forget(struct session_calls *calls, struct view id);
 /* As if it had never been. */
-void calls_drop(struct calls *calls, const struct call *call);
-void calls_leave(struct calls *calls, const struct peer *peer);
-void calls_finish(struct calls *calls);
+void calls_drop(struct session_calls *calls, const struct session_call *call);
+void calls_leave(struct session_calls *calls, const struct peer *peer);
+void calls_finish(struct session_calls *calls);
 
 /* To whoever listens, and into memory. FRAME_DONE ends the call; it is fresh
  * for who hears it as it happens. */
-void call_say(struct call *call, struct frame *frame);
+void call_say(struct session_call *call, struct frame *frame);
 /* From now on peer listens, and hears first what was said so far. Whoever
  * listened before is told that it does not any more. */
-void call_attach(struct call *call, struct peer *peer, uint64_t ref);
+void call_attach(struct session_call *call, struct peer *peer, uint64_t ref);
 
 #endif

@@ -8,13 +8,13 @@ void session_slow_down(struct session *session)
 {
     if (session->machine.state == SESSION_RUNNING)
         interpreter_pause(session->interpreter,
-                          peer_lags(session->running.call->peer));
+                          peer_lags(session->run.call->peer));
 }
 
 void session_hold(struct session *session)
 {
     if (session->machine.state == SESSION_RUNNING &&
-        peer_lags(session->running.call->peer))
+        peer_lags(session->run.call->peer))
         interpreter_pause(session->interpreter, true);
 }
 
@@ -26,7 +26,7 @@ static enum pace sweep(struct session *session)
     /* Or it could start what is ended here. */
     interpreter_freeze(session->interpreter);
     bool alone = interpreter_is_alone(session->interpreter);
-    session->seen.swept = session->seen.clean = session->seen.alone = alone;
+    session->flags.swept = session->flags.clean = session->flags.alone = alone;
     if (alone)
         return AGAIN;
     interpreter_sweep(session->interpreter, false);
@@ -34,10 +34,10 @@ static enum pace sweep(struct session *session)
 }
 
 /* Where it is, before anything happens to it; then, may it end by itself? */
-static enum pace stop(struct session *session, enum stop stop)
+static enum pace stop(struct session *session, enum cell_stop stop)
 {
-    session->running.stop = stop;
-    session->running.drew |= session->seen.drawing;
+    session->run.stop = stop;
+    session->run.drew |= session->flags.drawing;
     interpreter_trace(session->interpreter);
     if (stop != STOP_MEMORY)
         interpreter_interrupt(session->interpreter);
@@ -47,10 +47,10 @@ static enum pace stop(struct session *session, enum stop stop)
 }
 
 /* Its time is over, but its code has ended: what it has to show is wanted. */
-static enum pace draw(struct session *session, enum stop stop)
+static enum pace draw(struct session *session, enum cell_stop stop)
 {
-    session->running.stop = stop;
-    session->running.drew = true;
+    session->run.stop = stop;
+    session->run.drew = true;
     session_enter(session, SESSION_DRAWING);
     interpreter_pause(session->interpreter, false);
     return AGAIN;
@@ -59,26 +59,27 @@ static enum pace draw(struct session *session, enum stop stop)
 enum pace step_running(void *owner)
 {
     struct session *session = owner;
-    if (session->seen.closing)
+    if (session->flags.closing)
         return session_end(session);
-    if (session->seen.dead && session->seen.memory)
-        session->running.stop = STOP_MEMORY;
-    if (session->seen.dead)
+    if (session->flags.dead && session->flags.memory)
+        session->run.stop = STOP_MEMORY;
+    if (session->flags.dead)
         return session_kill(session);
-    if (session->seen.done)
+    if (session->flags.done)
         return sweep(session);
-    if (session->seen.memory)
+    if (session->flags.memory)
         return stop(session, STOP_MEMORY);
-    if (session->seen.interrupt)
+    if (session->flags.interrupt)
         return stop(session, STOP_ASKED);
-    if (session->seen.deaf) {
+    if (session->flags.deaf) {
         outcome_set(session, CELL_CRASHED, CELL_KEPT,
                     "it did not read the answers to its calls");
         return session_kill(session);
     }
-    if (session->seen.late && !tool_goes_on(session) && wall_wanted("deadline"))
-        return session->seen.drawing ? draw(session, STOP_LIMIT)
-                                     : stop(session, STOP_LIMIT);
+    if (session->flags.late && !tool_goes_on(session) &&
+        wall_wanted("deadline"))
+        return session->flags.drawing ? draw(session, STOP_LIMIT)
+                                      : stop(session, STOP_LIMIT);
     session_slow_down(session);
     return WAIT;
 }
@@ -86,55 +87,55 @@ enum pace step_running(void *owner)
 /* It obeyed: nothing is lost. */
 static enum pace stopped(struct session *session)
 {
-    const struct running *running = &session->running;
-    if (running->cell.status == CELL_INTERRUPTED && running->stop == STOP_LIMIT)
+    const struct cell_run *run = &session->run;
+    if (run->cell.status == CELL_INTERRUPTED && run->stop == STOP_LIMIT)
         outcome_set(session, CELL_TIMEOUT, CELL_KEPT,
                     "stopped at its limit of %.1f s; variables are kept",
-                    (double)running->limit_ms / 1000);
+                    (double)run->limit_ms / 1000);
     return sweep(session);
 }
 
 enum pace step_stopping(void *owner)
 {
     struct session *session = owner;
-    bool memory = session->running.stop == STOP_MEMORY;
-    if (session->seen.closing)
+    bool memory = session->run.stop == STOP_MEMORY;
+    if (session->flags.closing)
         return session_end(session);
-    if (session->seen.dead)
+    if (session->flags.dead)
         return session_kill(session);
-    if (session->seen.done && !memory)
+    if (session->flags.done && !memory)
         return stopped(session);
-    if (session->seen.memory && !memory) {
-        session->running.stop = STOP_MEMORY;
+    if (session->flags.memory && !memory) {
+        session->run.stop = STOP_MEMORY;
         return session_kill(session);
     }
-    if (session->seen.drawing && !session->running.drew && !memory)
-        return draw(session, session->running.stop);
-    return session->seen.late ? session_kill(session) : WAIT;
+    if (session->flags.drawing && !session->run.drew && !memory)
+        return draw(session, session->run.stop);
+    return session->flags.late ? session_kill(session) : WAIT;
 }
 
 enum pace step_drawing(void *owner)
 {
     struct session *session = owner;
-    if (session->seen.closing)
+    if (session->flags.closing)
         return session_end(session);
-    if (session->seen.dead)
+    if (session->flags.dead)
         return session_kill(session);
-    if (session->seen.done)
+    if (session->flags.done)
         return stopped(session);
-    if (session->seen.memory)
+    if (session->flags.memory)
         return stop(session, STOP_MEMORY);
-    return session->seen.late ? stop(session, session->running.stop) : WAIT;
+    return session->flags.late ? stop(session, session->run.stop) : WAIT;
 }
 
 enum pace step_sweeping(void *owner)
 {
     struct session *session = owner;
-    if (session->seen.closing)
+    if (session->flags.closing)
         return session_end(session);
-    if (!session->seen.dead && !session->seen.swept && !session->seen.late)
+    if (!session->flags.dead && !session->flags.swept && !session->flags.late)
         return WAIT;
-    if (!session->seen.dead && session->seen.swept && session->seen.clean)
+    if (!session->flags.dead && session->flags.swept && session->flags.clean)
         return installing_is_due(session) ? session_install(session)
                                           : session_settle(session);
     return session_kill(session);

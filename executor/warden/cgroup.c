@@ -10,14 +10,14 @@
 
 #include "executor/base/loop.h"
 #include "executor/base/wire.h"
-#include "executor/warden/place.h"
+#include "executor/warden/cgroup_folder.h"
 
 /* What a box needs beside what its session may have: init, the snapshot, the
  * next one, and the process that forks that in passing. */
 enum { OWN_PROCESSES = 4 };
 
 struct cgroups {
-    struct place places[CGROUP_DOORS];
+    struct cgroup_folder places[CGROUP_DOORS];
     size_t count;
     unsigned int controllers;
     uint64_t numbers;
@@ -36,7 +36,7 @@ struct cgroup {
 /* One controller is called differently by the versions. Who has one thread goes
  * in by the door of threads where there is one: by that of processes it waits
  * for every processor to have been through the scheduler. */
-static const struct names {
+static const struct file_names {
     const char *limit, *swap, *kills, *peak, *door;
     bool swap_is_sum; /* of memory and swap */
 } names[] = {
@@ -54,8 +54,8 @@ static void take_places(struct cgroups *cgroups, FILE *cgroup, FILE *mountinfo,
     struct hierarchy found[MAX_HIERARCHIES];
     size_t count = hierarchies_find(cgroup, mountinfo, found);
     for (size_t i = 0; i < count && cgroups->count < CGROUP_DOORS; i++) {
-        struct place *place = &cgroups->places[cgroups->count];
-        if (!place_take(place, &found[i], uid, gid, &cgroups->missing))
+        struct cgroup_folder *place = &cgroups->places[cgroups->count];
+        if (!cgroup_folder_take(place, &found[i], uid, gid, &cgroups->missing))
             continue;
         cgroups->controllers |= place->controllers;
         cgroups->count++;
@@ -111,7 +111,7 @@ void cgroups_free(struct cgroups *cgroups)
         return;
     remove_left(cgroups);
     for (size_t i = 0; i < cgroups->count; i++)
-        place_finish(&cgroups->places[i]);
+        cgroup_folder_finish(&cgroups->places[i]);
     for (struct cgroup *cgroup = cgroups->left, *next; cgroup; cgroup = next) {
         next = cgroup->next;
         free(cgroup);
@@ -124,8 +124,8 @@ unsigned int cgroups_controllers(const struct cgroups *cgroups)
     return cgroups ? cgroups->controllers : 0;
 }
 
-static const struct place *place_with(const struct cgroups *cgroups,
-                                      enum controller controller)
+static const struct cgroup_folder *
+cgroup_folder_with(const struct cgroups *cgroups, enum controller controller)
 {
     for (size_t i = 0; i < cgroups->count; i++)
         if (cgroups->places[i].controllers & 1U << controller)
@@ -145,21 +145,23 @@ const char *cgroups_missing(const struct cgroups *cgroups)
 
 /* -------------------------------------------------------------------- one */
 
-static bool write_number(const struct cgroup *cgroup, const struct place *place,
-                         const char *file, uint64_t number)
+static bool write_number(const struct cgroup *cgroup,
+                         const struct cgroup_folder *place, const char *file,
+                         uint64_t number)
 {
     char name[64], text[24];
     snprintf(name, sizeof(name), "%s/%s", cgroup->name, file);
     snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
-    return place_write(place->folder, name, text);
+    return cgroup_folder_write(place->folder, name, text);
 }
 
 static bool limit_memory(struct cgroup *cgroup, uint64_t bytes)
 {
-    const struct place *place = place_with(cgroup->all, CONTROLLER_MEMORY);
+    const struct cgroup_folder *place =
+        cgroup_folder_with(cgroup->all, CONTROLLER_MEMORY);
     if (!place)
         return true;
-    const struct names *file = &names[place->version];
+    const struct file_names *file = &names[place->version];
     return write_number(cgroup, place, file->limit, bytes) &&
            (write_number(cgroup, place, file->swap,
                          file->swap_is_sum ? bytes : 0) ||
@@ -168,7 +170,8 @@ static bool limit_memory(struct cgroup *cgroup, uint64_t bytes)
 
 static bool limit_processes(struct cgroup *cgroup, uint64_t processes)
 {
-    const struct place *place = place_with(cgroup->all, CONTROLLER_PIDS);
+    const struct cgroup_folder *place =
+        cgroup_folder_with(cgroup->all, CONTROLLER_PIDS);
     return !place ||
            write_number(cgroup, place, "pids.max", processes + OWN_PROCESSES);
 }
@@ -187,7 +190,8 @@ bool cgroup_limit(struct cgroup *cgroup, const struct session_limits *limits,
  * of the whole session. */
 static int open_peak(const struct cgroup *cgroup)
 {
-    const struct place *place = place_with(cgroup->all, CONTROLLER_MEMORY);
+    const struct cgroup_folder *place =
+        cgroup_folder_with(cgroup->all, CONTROLLER_MEMORY);
     char name[64];
     if (!place)
         return -1;
@@ -244,7 +248,7 @@ static int open_door(const struct cgroup *cgroup, size_t number)
     char name[64];
     if (!cgroup || number >= cgroup->all->count)
         return open("/dev/null", O_WRONLY | O_CLOEXEC);
-    const struct place *place = &cgroup->all->places[number];
+    const struct cgroup_folder *place = &cgroup->all->places[number];
     snprintf(name, sizeof(name), "%s/%s", cgroup->name,
              names[place->version].door);
     return openat(place->folder, name, O_WRONLY | O_CLOEXEC);
@@ -272,11 +276,12 @@ bool cgroup_has_memory(const struct cgroup *cgroup)
 /* "oom_kill 3", a line among others. */
 static uint64_t kills(const struct cgroup *cgroup)
 {
-    const struct place *place = place_with(cgroup->all, CONTROLLER_MEMORY);
+    const struct cgroup_folder *place =
+        cgroup_folder_with(cgroup->all, CONTROLLER_MEMORY);
     char name[64], text[512];
     snprintf(name, sizeof(name), "%s/%s", cgroup->name,
              names[place->version].kills);
-    if (!place_read(place->folder, name, text, sizeof(text)))
+    if (!cgroup_folder_read(place->folder, name, text, sizeof(text)))
         return 0;
     const char *line = strstr(text, "oom_kill ");
     return line ? strtoull(line + strlen("oom_kill "), NULL, 10) : 0;

@@ -24,8 +24,8 @@ enum {
     LISTING_DEPTH = 16,
     LISTING_NAME_BYTES = 512 << 10, /* they go into one frame */
 };
-struct listing {
-    struct listed {
+struct file_listing {
+    struct listed_file {
         char *name;
         uint64_t inode, bytes;
         int64_t modified_ns, changed_ns;
@@ -38,23 +38,24 @@ struct listing {
 
 /* A zeroed listing is empty. Replaces what was in it. False: there is something
  * that our user may not look at. */
-bool listing_read(struct listing *listing, int workspace);
-void listing_finish(struct listing *listing);
+bool listing_read(struct file_listing *listing, int workspace);
+void listing_finish(struct file_listing *listing);
 
 /* A file changed just now: were it changed again at once, nothing would tell.
  * The kernel's clock for that goes in ticks of some milliseconds. */
-bool listing_is_fresh(const struct listing *listing);
+bool listing_is_fresh(const struct file_listing *listing);
 
 /* What is there, of struct workspace_file. The list and its names live in the
  * arena. */
-struct list listing_all(const struct listing *listing, struct arena *arena);
+struct list listing_all(const struct file_listing *listing,
+                        struct arena *arena);
 /* Only what is new, changed or deleted: by inode, size and times, so that what
  * was written again with the same bytes is changed. Of listings that were cut
  * only what is sure: what is not in the first may have been there all the same,
  * unless it has changed since; what is not in the second may still be. *cut:
  * not all of it is told. */
-struct list listing_changes(const struct listing *before,
-                            const struct listing *after, struct arena *arena,
-                            bool *cut);
+struct list listing_changes(const struct file_listing *before,
+                            const struct file_listing *after,
+                            struct arena *arena, bool *cut);
 
 #endif

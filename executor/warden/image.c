@@ -7,17 +7,17 @@
 #include "schemas/message/limits.h"
 
 /* What of an image is still to be read. */
-struct bytes {
+struct image_bytes {
     const unsigned char *at;
     size_t left;
 };
 
-static struct bytes bytes_of(struct view view)
+static struct image_bytes bytes_of(struct view view)
 {
-    return (struct bytes){ (const unsigned char *)view.data, view.len };
+    return (struct image_bytes){ (const unsigned char *)view.data, view.len };
 }
 
-static bool skip(struct bytes *bytes, size_t len)
+static bool skip(struct image_bytes *bytes, size_t len)
 {
     if (len > bytes->left)
         return false;
@@ -26,7 +26,8 @@ static bool skip(struct bytes *bytes, size_t len)
     return true;
 }
 
-static bool begins(const struct bytes *bytes, const void *with, size_t len)
+static bool begins(const struct image_bytes *bytes, const void *with,
+                   size_t len)
 {
     return bytes->left >= len && memcmp(bytes->at, with, len) == 0;
 }
@@ -48,7 +49,7 @@ static uint64_t little_endian(const unsigned char *at, size_t len)
 }
 
 /* 8 bytes of signature, then a chunk: length 13, IHDR, width, height. */
-static bool read_png(struct bytes bytes, struct image_size *size)
+static bool read_png(struct image_bytes bytes, struct image_size *size)
 {
     if (bytes.left < 33 || !begins(&bytes, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16))
         return false;
@@ -66,7 +67,7 @@ static bool is_frame(unsigned char marker)
 
 /* Segments: 0xff, marker, length (its own two bytes included), content; any
  * number of 0xff before. */
-static bool read_jpeg(struct bytes bytes, struct image_size *size)
+static bool read_jpeg(struct image_bytes bytes, struct image_size *size)
 {
     if (!begins(&bytes, "\xff\xd8\xff", 3))
         return false;
@@ -85,27 +86,26 @@ static bool read_jpeg(struct bytes bytes, struct image_size *size)
     return false;
 }
 
-/* One picture more of an animation, at left and top in the whole. */
-static bool add_picture(const struct image_size *whole, uint64_t left,
-                        uint64_t top, struct image_size picture,
-                        uint64_t *pixels)
+/* One frame more of an animation, at left and top in the whole. */
+static bool add_frame(const struct image_size *whole, uint64_t left,
+                      uint64_t top, struct image_size frame, uint64_t *pixels)
 {
-    *pixels += picture.width * picture.height;
-    return picture.width > 0 && picture.height > 0 &&
-           left + picture.width <= whole->width &&
-           top + picture.height <= whole->height && *pixels <= MAX_FILM_PIXELS;
+    *pixels += frame.width * frame.height;
+    return frame.width > 0 && frame.height > 0 &&
+           left + frame.width <= whole->width &&
+           top + frame.height <= whole->height && *pixels <= MAX_FILM_PIXELS;
 }
 
 /* -------------------------------------------------------------------- GIF */
 
 /* A table of colours follows that byte, if it says so. */
-static bool skip_colours(struct bytes *bytes, unsigned char flags)
+static bool skip_colours(struct image_bytes *bytes, unsigned char flags)
 {
     return !(flags & 0x80) || skip(bytes, (size_t)3 << ((flags & 7) + 1));
 }
 
 /* Each with its length; one of length 0 ends them. */
-static bool skip_pieces(struct bytes *bytes)
+static bool skip_pieces(struct image_bytes *bytes)
 {
     while (bytes->left > 0) {
         size_t len = bytes->at[0];
@@ -118,22 +118,22 @@ static bool skip_pieces(struct bytes *bytes)
 }
 
 /* ',', left, top, width, height, flags; colours; a byte, and pieces. */
-static bool read_gif_picture(struct bytes *bytes, const struct image_size *size,
-                             uint64_t *pixels)
+static bool read_gif_frame(struct image_bytes *bytes,
+                           const struct image_size *size, uint64_t *pixels)
 {
     if (bytes->left < 10)
         return false;
     const unsigned char *at = bytes->at;
-    struct image_size picture = { little_endian(at + 5, 2),
-                                  little_endian(at + 7, 2) };
-    return add_picture(size, little_endian(at + 1, 2), little_endian(at + 3, 2),
-                       picture, pixels) &&
+    struct image_size frame = { little_endian(at + 5, 2),
+                                little_endian(at + 7, 2) };
+    return add_frame(size, little_endian(at + 1, 2), little_endian(at + 3, 2),
+                     frame, pixels) &&
            skip(bytes, 10) && skip_colours(bytes, at[9]) && skip(bytes, 1) &&
            skip_pieces(bytes);
 }
 
 /* What comes after the last one that is whole nobody will show. */
-static bool read_gif(struct bytes bytes, struct image_size *size)
+static bool read_gif(struct image_bytes bytes, struct image_size *size)
 {
     uint64_t pixels = 0;
     if (bytes.left < 13 ||
@@ -145,7 +145,7 @@ static bool read_gif(struct bytes bytes, struct image_size *size)
     if (!skip(&bytes, 13) || !skip_colours(&bytes, flags))
         return false;
     while (bytes.left > 0 && bytes.at[0] != ';')
-        if (bytes.at[0] == ',' ? !read_gif_picture(&bytes, size, &pixels)
+        if (bytes.at[0] == ',' ? !read_gif_frame(&bytes, size, &pixels)
                                : bytes.at[0] != '!' || !skip(&bytes, 2) ||
                                      !skip_pieces(&bytes))
             return false;
@@ -156,8 +156,8 @@ static bool read_gif(struct bytes bytes, struct image_size *size)
 
 /* "VP8 ": a frame's tag of 3 bytes, 3 that are fixed, 14 bits each. "VP8L": a
  * byte that is fixed, 14 bits each, less one. */
-static bool read_webp_picture(struct bytes chunk, bool lossless,
-                              struct image_size *size)
+static bool read_webp_bitmap(struct image_bytes chunk, bool lossless,
+                             struct image_size *size)
 {
     if (lossless) {
         if (chunk.left < 5 || chunk.at[0] != 0x2f)
@@ -174,28 +174,28 @@ static bool read_webp_picture(struct bytes chunk, bool lossless,
     return true;
 }
 
-/* Where a picture of an animation lies, by its own words: 24 bits each, the
+/* Where a frame of an animation lies, by its own words: 24 bits each, the
  * places halved, the sizes less one; then chunks. */
 enum { WEBP_FRAME_BYTES = 16 };
 
-static bool read_webp_chunks(struct bytes bytes, struct image_size *size,
+static bool read_webp_chunks(struct image_bytes bytes, struct image_size *size,
                              uint64_t *pixels, bool in_frame);
 
-static bool read_webp_frame(struct bytes chunk, const struct image_size *size,
-                            uint64_t *pixels)
+static bool read_webp_frame(struct image_bytes chunk,
+                            const struct image_size *size, uint64_t *pixels)
 {
-    struct bytes inner = chunk;
+    struct image_bytes inner = chunk;
     if (!skip(&inner, WEBP_FRAME_BYTES))
         return false;
     struct image_size frame = { little_endian(chunk.at + 6, 3) + 1,
                                 little_endian(chunk.at + 9, 3) + 1 };
-    return add_picture(size, 2 * little_endian(chunk.at, 3),
-                       2 * little_endian(chunk.at + 3, 3), frame, pixels) &&
+    return add_frame(size, 2 * little_endian(chunk.at, 3),
+                     2 * little_endian(chunk.at + 3, 3), frame, pixels) &&
            read_webp_chunks(inner, &frame, pixels, true);
 }
 
 /* Of the whole, unless "VP8X" has said so, and else not larger than that. */
-static bool read_webp_chunk(struct bytes chunk, const unsigned char *name,
+static bool read_webp_chunk(struct image_bytes chunk, const unsigned char *name,
                             struct image_size *size, uint64_t *pixels,
                             bool in_frame)
 {
@@ -212,22 +212,22 @@ static bool read_webp_chunk(struct bytes chunk, const unsigned char *name,
         return read_webp_frame(chunk, size, pixels);
     if (!lossless && memcmp(name, "VP8 ", 4) != 0)
         return true;
-    if (!read_webp_picture(chunk, lossless, &own))
+    if (!read_webp_bitmap(chunk, lossless, &own))
         return false;
     if (size->width == 0)
         *size = own;
-    return add_picture(size, 0, 0, own, pixels);
+    return add_frame(size, 0, 0, own, pixels);
 }
 
 /* Name, length, content, a byte more if that is odd. */
-static bool read_webp_chunks(struct bytes bytes, struct image_size *size,
+static bool read_webp_chunks(struct image_bytes bytes, struct image_size *size,
                              uint64_t *pixels, bool in_frame)
 {
     while (bytes.left >= 8) {
         const unsigned char *name = bytes.at;
         size_t len = (size_t)little_endian(bytes.at + 4, 4);
         skip(&bytes, 8);
-        struct bytes chunk = { bytes.at, len };
+        struct image_bytes chunk = { bytes.at, len };
         if (!skip(&bytes, len) ||
             !read_webp_chunk(chunk, name, size, pixels, in_frame))
             return false;
@@ -236,7 +236,7 @@ static bool read_webp_chunks(struct bytes bytes, struct image_size *size,
     return *pixels > 0;
 }
 
-static bool read_webp(struct bytes bytes, struct image_size *size)
+static bool read_webp(struct image_bytes bytes, struct image_size *size)
 {
     uint64_t pixels = 0;
     if (!begins(&bytes, "RIFF", 4) || bytes.left < 12 ||
@@ -313,7 +313,7 @@ static bool read_svg(struct view text)
 
 static const struct form {
     const char *mime;
-    bool (*read)(struct bytes bytes, struct image_size *size);
+    bool (*read)(struct image_bytes bytes, struct image_size *size);
 } forms[] = {
     { "image/png", read_png },
     { "image/jpeg", read_jpeg },

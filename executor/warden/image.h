@@ -1,7 +1,7 @@
 /* image.h - whether bytes that call themselves an image may be passed on.
  *
  *   image/png, image/jpeg    begin as such and say their size
- *   image/gif, image/webp    that, and each picture of it lies within that size
+ *   image/gif, image/webp    that, and each frame of it lies within that size
  *   image/svg+xml            UTF-8, an svg element, no entities of its own
  *   application/pdf          begins as such
  *   image/ anything else     refused: nobody here can tell what it is
@@ -21,7 +21,7 @@ struct image_size {
     uint64_t width, height;
 };
 
-/* Of 1 to MAX_PIXELS pixels, those of all pictures of an animation at most
+/* Of 1 to MAX_PIXELS pixels, those of all frames of an animation at most
  * MAX_FILM_PIXELS; *size: zero for what has none. Other types are not images
  * to us: true. */
 bool image_is_sound(struct view mime, struct view bytes,

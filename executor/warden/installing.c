@@ -32,37 +32,36 @@ static bool is_module(struct view name)
 /* It is the interpreter that says so: a name, and nothing else. */
 void installing_missed(struct session *session, struct view module)
 {
-    struct running *running = &session->running;
-    running->missing[0] = '\0';
-    if (running->cell.status == CELL_ERROR && is_module(module))
-        snprintf(running->missing, sizeof(running->missing), "%.*s",
-                 VIEW_ARG(module));
+    struct cell_run *run = &session->run;
+    run->missing[0] = '\0';
+    if (run->cell.status == CELL_ERROR && is_module(module))
+        snprintf(run->missing, sizeof(run->missing), "%.*s", VIEW_ARG(module));
 }
 
 bool installing_is_due(const struct session *session)
 {
-    const struct running *running = &session->running;
-    return running->missing[0] && running->stop == STOP_NONE &&
-           running->times < MAX_TIMES && session->sessions->packages &&
+    const struct cell_run *run = &session->run;
+    return run->missing[0] && run->stop == STOP_NONE &&
+           run->times < MAX_TIMES && session->sessions->packages &&
            box_packages(interpreter_box(session->interpreter));
 }
 
 static void on_installed(void *owner)
 {
     struct session *session = owner;
-    session->seen.installed = true;
+    session->flags.installed = true;
     session_run(session);
 }
 
 enum pace session_install(struct session *session)
 {
-    session->seen.installed = false;
+    session->flags.installed = false;
     session_enter(session, SESSION_INSTALLING);
     session->install = install_new(
         session->sessions->packages,
-        &(struct install_wish){
+        &(struct install_request){
             .folder = box_packages(interpreter_box(session->interpreter)),
-            .module = view_of(session->running.missing),
+            .module = view_of(session->run.missing),
             .on_end = on_installed,
             .owner = session,
         });
@@ -81,9 +80,9 @@ static bool can_go_back(const struct session *session)
 static enum pace run_again(struct session *session)
 {
     struct frame void_so_far = { .type = FRAME_RESTART };
-    call_say(session->running.call, &void_so_far);
+    call_say(session->run.call, &void_so_far);
     outcome_restart(session);
-    session->running.again = true;
+    session->run.again = true;
     return session_kill(session);
 }
 
@@ -92,7 +91,7 @@ static enum pace finish_installing(struct session *session)
     const char *text = install_text(session->install);
     if (!install_worked(session->install)) {
         outcome_note(session, "the module %s is not there: %s",
-                     session->running.missing, text);
+                     session->run.missing, text);
         return session_settle(session);
     }
     if (!can_go_back(session)) {
@@ -112,23 +111,23 @@ static enum pace finish_installing(struct session *session)
 enum pace step_installing(void *owner)
 {
     struct session *session = owner;
-    if (session->seen.closing)
+    if (session->flags.closing)
         return session_end(session);
-    if (session->seen.dead)
+    if (session->flags.dead)
         return session_kill(session);
-    if (session->seen.installed)
+    if (session->flags.installed)
         return finish_installing(session);
-    if (!session->seen.late && !session->seen.interrupt)
+    if (!session->flags.late && !session->flags.interrupt)
         return WAIT;
-    if (session->seen.late)
+    if (session->flags.late)
         outcome_note(session,
                      "installing what brings the module %s took longer than "
                      "%d s",
-                     session->running.missing, INSTALL_MS / 1000);
+                     session->run.missing, INSTALL_MS / 1000);
     else
         outcome_note(session,
                      "installing what brings the module %s was interrupted",
-                     session->running.missing);
+                     session->run.missing);
     return session_settle(session);
 }
 
@@ -145,14 +144,14 @@ static void answer(struct session *session, uint64_t number, const char *code,
         .data = view_of(code ? "" : text),
     };
     if (!interpreter_send(session->interpreter, &answer, &err))
-        session->seen.deaf = true;
+        session->flags.deaf = true;
 }
 
 static void on_asked_end(void *owner)
 {
     struct session *session = owner;
     bool worked = install_worked(session->install);
-    answer(session, session->running.install_number,
+    answer(session, session->run.install_number,
            worked ? NULL : "not_installed", install_text(session->install));
     install_free(session->install);
     session->install = NULL;
@@ -177,7 +176,7 @@ static bool refuse(const struct session *session,
         return err_set(err, ERR_RETRY, "too_many_open",
                        "another installation goes on, one at a time: ask "
                        "again when it is over");
-    return session->running.installs < MAX_INSTALLS ||
+    return session->run.installs < MAX_INSTALLS ||
            err_set(err, ERR_REJECT, "too_many_calls",
                    "more than %d installations in one cell", MAX_INSTALLS);
 }
@@ -190,11 +189,11 @@ void installing_asked(struct session *session, const struct guest_frame *frame)
         session_run(session);
         return;
     }
-    session->running.installs++;
-    session->running.install_number = frame->number;
+    session->run.installs++;
+    session->run.install_number = frame->number;
     session->install = install_new(
         session->sessions->packages,
-        &(struct install_wish){
+        &(struct install_request){
             .folder = box_packages(interpreter_box(session->interpreter)),
             .requirements = frame->data,
             .on_end = on_asked_end,

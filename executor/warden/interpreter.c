@@ -11,7 +11,7 @@
 
 #include "executor/base/wire.h"
 #include "executor/box/walls.h"
-#include "executor/warden/crowd.h"
+#include "executor/warden/box_processes.h"
 #include "executor/warden/memory.h"
 #include "schemas/message/limits.h"
 
@@ -29,7 +29,7 @@ struct interpreter {
     struct runner *runner;
     struct runner *snapshot;
     struct runner *parking; /* a snapshot that is not there yet */
-    struct output streams[STREAMS];
+    struct output_pipe streams[STREAMS];
     int trace;
     bool ready;
     bool split;   /* while parking: the runner is ready for the next cell */
@@ -191,14 +191,14 @@ static void make_streams(struct interpreter *interpreter,
 
 static void be_born(struct interpreter *interpreter, bool awaited)
 {
-    struct runner_wish wish = {
+    struct runner_request request = {
         .box = interpreter->box,
         .limits = interpreter->limits,
         .awaited = awaited,
     };
-    make_streams(interpreter, wish.pipes);
+    make_streams(interpreter, request.pipes);
     interpreter->runner = runner_new(
-        interpreter->loop, interpreter->zygote, &wish,
+        interpreter->loop, interpreter->zygote, &request,
         (struct runner_events){ on_ready, on_frame, on_dead, interpreter });
 }
 
@@ -358,10 +358,10 @@ bool interpreter_is_alone(struct interpreter *interpreter)
     pid_t pids[BOX_KEPT];
     keep(interpreter, pids);
     int proc = box_proc(interpreter->box);
-    if (!crowd_is_only(proc, pids, BOX_KEPT))
+    if (!box_processes_is_only(proc, pids, BOX_KEPT))
         return false;
     interpreter_freeze(interpreter);
-    return crowd_is_only(proc, pids, BOX_KEPT);
+    return box_processes_is_only(proc, pids, BOX_KEPT);
 }
 
 void interpreter_sweep(struct interpreter *interpreter, bool runner_too)

@@ -12,8 +12,8 @@
 #include "executor/proxy/hosts.h"
 
 /* "no network", or "network by proxy: pypi.org, .wikipedia.org". */
-static void describe_network(const struct settings *settings, char *text,
-                             size_t size)
+static void describe_network(const struct executor_settings *settings,
+                             char *text, size_t size)
 {
     static const char by_proxy[] = "network by proxy: ";
     CLEANUP(cleanup_free) struct hosts *hosts = allocate(sizeof(*hosts));
@@ -31,7 +31,7 @@ static bool has(const struct walls *walls, enum controller controller)
 }
 
 /* "memory 2048 MiB, 64 processes, cpu by cgroup v2", as far as it goes. */
-static void describe_limits(const struct settings *settings,
+static void describe_limits(const struct executor_settings *settings,
                             const struct walls *walls, char *text, size_t size)
 {
     const struct session_limits *limits = &settings->limits;
@@ -58,7 +58,7 @@ static const char *const host_parts[] = {
     [BOX_HOST_FILES | BOX_HOST_DEVICES] = "the host's files and devices",
 };
 
-void isolation_describe(const struct settings *settings,
+void isolation_describe(const struct executor_settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES])
 {
     char landlock[24] = "no landlock", limits[80], network[100];
@@ -88,17 +88,17 @@ static const char seccomp_remedy[] =
     "seccomp() "
     "through";
 
-struct lacking {
+struct lack_list {
     struct lack *lacks;
     size_t count;
 };
 
-__attribute__((format(printf, 4, 5))) static void lack(struct lacking *lacking,
+__attribute__((format(printf, 4, 5))) static void lack(struct lack_list *list,
                                                        bool demanded,
                                                        const char *remedy,
                                                        const char *format, ...)
 {
-    struct lack *next = &lacking->lacks[lacking->count++];
+    struct lack *next = &list->lacks[list->count++];
     va_list args;
     va_start(args, format);
     vsnprintf(next->what, sizeof(next->what), format, args);
@@ -108,8 +108,8 @@ __attribute__((format(printf, 4, 5))) static void lack(struct lacking *lacking,
 }
 
 /* "not limited by a cgroup: memory, pids (Permission denied)". */
-static void look_at_cgroups(const struct settings *settings,
-                            const struct walls *walls, struct lacking *lacking)
+static void look_at_cgroups(const struct executor_settings *settings,
+                            const struct walls *walls, struct lack_list *list)
 {
     bool full = has(walls, CONTROLLER_MEMORY) && has(walls, CONTROLLER_PIDS);
     char names[60] = "";
@@ -119,53 +119,53 @@ static void look_at_cgroups(const struct settings *settings,
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
                                     len > 0 ? ", " : "", controller_names[i]);
     if (len > 0)
-        lack(lacking, settings->level >= LEVEL_FULL && !full,
+        lack(list, settings->level >= LEVEL_FULL && !full,
              "start it by its systemd unit (Delegate=yes), by systemd-run "
              "--scope -p Delegate=yes, or as root",
              "not limited by a cgroup: %s (%s)", names,
              cgroups_missing(walls->cgroups));
 }
 
-size_t isolation_lacks(const struct settings *settings,
+size_t isolation_lacks(const struct executor_settings *settings,
                        const struct walls *walls, struct lack lacks[MAX_LACKS])
 {
-    struct lacking lacking = { lacks, 0 };
+    struct lack_list list = { lacks, 0 };
     bool watched = settings->level >= LEVEL_WATCHED;
     if (!seccomp_available())
-        lack(&lacking, true, seccomp_remedy, "%s", no_seccomp);
+        lack(&list, true, seccomp_remedy, "%s", no_seccomp);
     if (walls->landlock == 0)
-        lack(&lacking, watched,
+        lack(&list, watched,
              "add landlock to the kernel's lsm= (cat /sys/kernel/security/lsm "
              "lists them), Linux 5.13 or later",
              "this kernel has no Landlock");
     if (settings->insecure) {
-        lack(&lacking, settings->level > LEVEL_BOXED,
+        lack(&list, settings->level > LEVEL_BOXED,
              "start it without --insecure", "code runs without a box");
-        return lacking.count;
+        return list.count;
     }
     if (!has(walls, CONTROLLER_MEMORY) && !walls->proc)
-        lack(&lacking, watched,
+        lack(&list, watched,
              "run it where nothing masks parts of /proc (container engines "
              "do: --security-opt systempaths=unconfined)",
              "boxes have no /proc: their memory cannot be watched");
-    look_at_cgroups(settings, walls, &lacking);
+    look_at_cgroups(settings, walls, &list);
     if (walls->host & BOX_HOST_FILES)
-        lack(&lacking, false,
+        lack(&list, false,
              "use Linux 5.11 or later with overlayfs, and mount nothing within "
              "/usr",
              "code in a box can lock the system's files for the host and other "
              "boxes");
     if (walls->host & BOX_HOST_DEVICES)
-        lack(&lacking, false, "start it as root, or by its systemd unit",
+        lack(&list, false, "start it as root, or by its systemd unit",
              "code in a box can lock /dev/null, full, random and urandom for "
              "the host and other boxes");
     if (users_count(walls->users) == 0)
-        lack(&lacking, false,
+        lack(&list, false,
              "start it as root, or by its systemd unit, or give its user a "
              "range in /etc/subuid and /etc/subgid and install newuidmap "
              "(package uidmap)",
              "one user id for all boxes (%s)", users_lack(walls->users));
-    return lacking.count;
+    return list.count;
 }
 
 /* The settings that keep user namespaces from ordinary users. */

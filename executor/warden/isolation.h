@@ -21,7 +21,7 @@ struct walls {
 /* What every result says: "user pid ... cgroup, landlock 7, seccomp, rlimits;
  * a user id for each box; files and devices of its own; memory 2048 MiB, 64
  * processes, cpu by cgroup v2; no network". */
-void isolation_describe(const struct settings *settings,
+void isolation_describe(const struct executor_settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES]);
 
 /* A wall that could be more, and how to get it. */
@@ -31,7 +31,7 @@ struct lack {
     bool demanded; /* nobody is served without it */
 };
 enum { MAX_LACKS = 6 };
-size_t isolation_lacks(const struct settings *settings,
+size_t isolation_lacks(const struct executor_settings *settings,
                        const struct walls *walls, struct lack lacks[MAX_LACKS]);
 
 /* To stderr: why code cannot be boxed here, and what to do about it. Each

@@ -15,20 +15,20 @@
 /* Functions wait, and the process that would run them can. */
 static bool can_leave(const struct session *session)
 {
-    return session->at_exit && session->interpreter && !session->running.call &&
-           !session->seen.dead;
+    return session->at_exit && session->interpreter && !session->run.call &&
+           !session->flags.dead;
 }
 
 bool session_is_closing(const struct session *session)
 {
-    return session->seen.closing;
+    return session->flags.closing;
 }
 
 /* Between two cells it may take a moment until it is idle, and can run them;
  * but not if it has to be stopped by force meanwhile. */
 bool session_may_go(const struct session *session)
 {
-    const struct session_seen *seen = &session->seen;
+    const struct session_flags *seen = &session->flags;
     return seen->closing && (seen->late || seen->memory || !can_leave(session));
 }
 
@@ -51,12 +51,12 @@ enum pace session_close(struct session *session)
     struct err err;
     if (!can_leave(session))
         return session_end(session);
-    session->seen = (struct session_seen){ .closing = true };
+    session->flags = (struct session_flags){ .closing = true };
     session_refuse_all(session);
     session_enter(session, SESSION_LEAVING);
     session_measure(session);
     if (!interpreter_cell(session->interpreter, &last, &err))
-        session->seen.deaf = true;
+        session->flags.deaf = true;
     return AGAIN;
 }
 
@@ -89,7 +89,7 @@ static enum pace left(struct session *session)
 enum pace step_leaving(void *owner)
 {
     struct session *session = owner;
-    const struct session_seen *seen = &session->seen;
+    const struct session_flags *seen = &session->flags;
     if (seen->memory)
         return tell(session, "were ended, as it took more than its %llu MiB",
                     (unsigned long long)session->limits.memory_bytes >> 20);

@@ -14,8 +14,8 @@
 
 enum { MAX_TICK_NS = 20000000 }; /* of the clock that files are timed by */
 
-struct walk {
-    struct listing *listing;
+struct listing_walk {
+    struct file_listing *listing;
     size_t entries;
     bool refused;
     char path[PATH_MAX];
@@ -26,9 +26,9 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static void add_file(struct walk *walk, const struct stat *status)
+static void add_file(struct listing_walk *walk, const struct stat *status)
 {
-    struct listing *listing = walk->listing;
+    struct file_listing *listing = walk->listing;
     size_t len = strlen(walk->path);
     if (listing->name_bytes + len > LISTING_NAME_BYTES) {
         listing->cut = true;
@@ -44,7 +44,7 @@ static void add_file(struct walk *walk, const struct stat *status)
     listing->name_bytes += len;
     if (nanoseconds(status->st_ctim) > listing->newest_ns)
         listing->newest_ns = nanoseconds(status->st_ctim);
-    listing->files[listing->count++] = (struct listed){
+    listing->files[listing->count++] = (struct listed_file){
         .name = view_dup((struct view){ walk->path, len }),
         .inode = status->st_ino,
         .bytes = (uint64_t)status->st_size,
@@ -58,10 +58,10 @@ static bool is_hidden(const char *name)
     return name[0] == '.' || strcmp(name, "__pycache__") == 0;
 }
 
-static void read_folder(struct walk *walk, int fd, unsigned int depth);
+static void read_folder(struct listing_walk *walk, int fd, unsigned int depth);
 
 /* len: of the folder's own path, with its slash. */
-static void read_entry(struct walk *walk, int folder, size_t len,
+static void read_entry(struct listing_walk *walk, int folder, size_t len,
                        const char *name, unsigned int depth)
 {
     struct stat status;
@@ -92,7 +92,7 @@ static void read_entry(struct walk *walk, int folder, size_t len,
     }
 }
 
-static void read_folder(struct walk *walk, int fd, unsigned int depth)
+static void read_folder(struct listing_walk *walk, int fd, unsigned int depth)
 {
     size_t len = strlen(walk->path);
     DIR *folder = depth > LISTING_DEPTH ? NULL : fdopendir(fd);
@@ -114,14 +114,14 @@ static void read_folder(struct walk *walk, int fd, unsigned int depth)
 
 static int by_name(const void *a, const void *b)
 {
-    const struct listed *left = a, *right = b;
+    const struct listed_file *left = a, *right = b;
     return strcmp(left->name, right->name);
 }
 
-bool listing_read(struct listing *listing, int workspace)
+bool listing_read(struct file_listing *listing, int workspace)
 {
     listing_finish(listing);
-    struct walk walk = { .listing = listing };
+    struct listing_walk walk = { .listing = listing };
     int fd = openat(workspace, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0)
         read_folder(&walk, fd, 0);
@@ -132,22 +132,23 @@ bool listing_read(struct listing *listing, int workspace)
     return !walk.refused;
 }
 
-void listing_finish(struct listing *listing)
+void listing_finish(struct file_listing *listing)
 {
     for (size_t i = 0; i < listing->count; i++)
         free(listing->files[i].name);
     free(listing->files);
-    *listing = (struct listing){ 0 };
+    *listing = (struct file_listing){ 0 };
 }
 
 /* What lies further ahead was changed before the clock was set back. */
-bool listing_is_fresh(const struct listing *listing)
+bool listing_is_fresh(const struct file_listing *listing)
 {
     int64_t ahead_ns = listing->newest_ns - clock_files_ns();
     return ahead_ns >= 0 && ahead_ns < MAX_TICK_NS;
 }
 
-static int change_of(const struct listed *before, const struct listed *after)
+static int change_of(const struct listed_file *before,
+                     const struct listed_file *after)
 {
     bool same = before->inode == after->inode &&
                 before->bytes == after->bytes &&
@@ -156,7 +157,8 @@ static int change_of(const struct listed *before, const struct listed *after)
     return same ? FILE_SAME : FILE_CHANGED;
 }
 
-static bool is_new(const struct listing *before, const struct listed *file)
+static bool is_new(const struct file_listing *before,
+                   const struct listed_file *file)
 {
     return !before->cut || file->changed_ns > before->newest_ns;
 }
@@ -180,7 +182,7 @@ static struct changes changes_of(size_t most, struct arena *arena)
     };
 }
 
-static void add_change(struct changes *changes, const struct listed *file,
+static void add_change(struct changes *changes, const struct listed_file *file,
                        int change)
 {
     struct list *list = &changes->list;
@@ -199,7 +201,7 @@ static void add_change(struct changes *changes, const struct listed *file,
     };
 }
 
-struct list listing_all(const struct listing *listing, struct arena *arena)
+struct list listing_all(const struct file_listing *listing, struct arena *arena)
 {
     struct changes changes = changes_of(listing->count, arena);
     for (size_t i = 0; i < listing->count; i++)
@@ -208,9 +210,9 @@ struct list listing_all(const struct listing *listing, struct arena *arena)
 }
 
 /* Both are sorted: one pass over the two. */
-struct list listing_changes(const struct listing *before,
-                            const struct listing *after, struct arena *arena,
-                            bool *cut)
+struct list listing_changes(const struct file_listing *before,
+                            const struct file_listing *after,
+                            struct arena *arena, bool *cut)
 {
     struct changes changes = changes_of(before->count + after->count, arena);
     size_t i = 0, j = 0;

@@ -1,6 +1,6 @@
 /* main.c - quern-executor: the warden of the sessions' boxes.
  *
- * It starts in this order: socket, user, boxes, nursery, self-test; only
+ * It starts in this order: socket, user, boxes, pool, self-test; only
  * then anybody is answered. SIGTERM and SIGINT end every session and then it.
  */
 #include <signal.h>
@@ -31,7 +31,7 @@ static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
 
 struct warden {
     uv_loop_t loop;
-    struct settings settings;
+    struct executor_settings settings;
     struct sessions sessions;
     struct cgroups *cgroups;
     struct users *users;
@@ -64,7 +64,7 @@ static void serve(struct warden *warden)
     struct err err;
     int listener = warden->listener;
     const struct zygote *zygote =
-        nursery_zygote(warden->sessions.nursery, warden->settings.profile);
+        pool_zygote(warden->sessions.pool, warden->settings.profile);
     const struct frame welcome = {
         .type = FRAME_WELCOME,
         .isolation = view_of(warden->isolation),
@@ -133,7 +133,7 @@ static void on_selftest(void *owner, const struct err *err)
 
 /* No more sessions than there are descriptors for: one for which there are
  * none would not be refused, but wait. */
-static void fit_descriptors(struct settings *settings)
+static void fit_descriptors(struct executor_settings *settings)
 {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
@@ -152,7 +152,8 @@ static void fit_descriptors(struct settings *settings)
 }
 
 /* Nor than there are user ids for, each box having one. */
-static void fit_users(struct settings *settings, const struct users *users)
+static void fit_users(struct executor_settings *settings,
+                      const struct users *users)
 {
     uint64_t own = OWN_BOXES + settings->ready;
     uint64_t count = users_count(users);
@@ -166,8 +167,8 @@ static void fit_users(struct settings *settings, const struct users *users)
 
 static bool prepare(struct warden *warden, struct err *err)
 {
-    struct settings *settings = &warden->settings;
-    struct ids ids = { 0 };
+    struct executor_settings *settings = &warden->settings;
+    struct user_ids ids = { 0 };
     if (!user_find(settings, &ids, err))
         return false;
     if (!settings->check) {
@@ -224,8 +225,8 @@ static void start(struct warden *warden)
         .packages = packages,
     };
     sessions_name(&warden->sessions);
-    warden->sessions.nursery =
-        nursery_new(loop, &warden->settings, warden->sessions.boxes);
+    warden->sessions.pool =
+        pool_new(loop, &warden->settings, warden->sessions.boxes);
     if (packages)
         packages_try(packages, on_tried, warden);
     else
@@ -259,9 +260,9 @@ static void finish(struct warden *warden)
     server_free(warden->server);
     selftest_free(warden->selftest);
     sessions_finish(&warden->sessions);
-    nursery_close(warden->sessions.nursery);
+    pool_close(warden->sessions.pool);
     settle(&warden->loop, warden->sessions.boxes);
-    nursery_free(warden->sessions.nursery);
+    pool_free(warden->sessions.pool);
     boxes_free(warden->sessions.boxes);
     packages_close(warden->sessions.packages);
     for (size_t i = 0; i < SIGNALS; i++)

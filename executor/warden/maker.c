@@ -10,11 +10,12 @@
 
 struct maker {
     uv_loop_t *loop;
-    const struct settings *settings;
+    const struct executor_settings *settings;
     int channel; /* -1: it has not been started */
 };
 
-struct maker *maker_new(uv_loop_t *loop, const struct settings *settings)
+struct maker *maker_new(uv_loop_t *loop,
+                        const struct executor_settings *settings)
 {
     struct maker *maker = allocate(sizeof(*maker));
     *maker = (struct maker){ loop, settings, -1 };

@@ -14,7 +14,8 @@
 struct maker;
 
 /* Borrows both. */
-struct maker *maker_new(uv_loop_t *loop, const struct settings *settings);
+struct maker *maker_new(uv_loop_t *loop,
+                        const struct executor_settings *settings);
 /* No box ends with it. */
 void maker_free(struct maker *maker);
 

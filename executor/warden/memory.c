@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "executor/box/walls.h"
-#include "executor/warden/crowd.h"
+#include "executor/warden/box_processes.h"
 
-struct total {
+struct memory_total {
     int proc;
     uint64_t (*of)(int proc, const char *pid);
     uint64_t bytes;
@@ -56,15 +56,15 @@ static uint64_t proportional(int proc, const char *pid)
 
 static bool add(void *context, const char *pid)
 {
-    struct total *total = context;
+    struct memory_total *total = context;
     total->bytes += total->of(total->proc, pid);
     return true;
 }
 
 static uint64_t sum(int proc, uint64_t (*of)(int proc, const char *pid))
 {
-    struct total total = { .proc = proc, .of = of };
-    crowd_walk(proc, add, &total);
+    struct memory_total total = { .proc = proc, .of = of };
+    box_processes_walk(proc, add, &total);
     return total.bytes;
 }
 

@@ -14,8 +14,8 @@
 
 enum { RESTART_MS = 500 };
 
-struct door {
-    struct door *next;
+struct box_door {
+    struct box_door *next;
     struct network *network;
     uint64_t number;
     int listener;
@@ -24,10 +24,10 @@ struct door {
 
 struct network {
     uv_loop_t *loop;
-    const struct settings *settings;
+    const struct executor_settings *settings;
     struct watch *channel; /* NULL: down */
-    struct alarm *restart;
-    struct door *doors;
+    struct loop_alarm *restart;
+    struct box_door *doors;
     uint64_t numbers;
 };
 
@@ -47,7 +47,7 @@ static void on_channel(void *owner, int events)
 }
 
 /* A proxy that does not take its words in time is of no use. */
-static void say(const struct door *door, enum proxy_word_kind kind)
+static void say(const struct box_door *door, enum proxy_word_kind kind)
 {
     struct network *network = door->network;
     struct proxy_word word = { .kind = (int)kind, .door = door->number };
@@ -80,7 +80,7 @@ static void go_up(struct network *network)
         return;
     }
     watch_want(network->channel, UV_READABLE);
-    for (const struct door *door = network->doors; door; door = door->next)
+    for (const struct box_door *door = network->doors; door; door = door->next)
         say(door, PROXY_OPEN);
 }
 
@@ -89,7 +89,8 @@ static void on_restart(void *owner)
     go_up(owner);
 }
 
-struct network *network_new(uv_loop_t *loop, const struct settings *settings)
+struct network *network_new(uv_loop_t *loop,
+                            const struct executor_settings *settings)
 {
     struct network *network = allocate(sizeof(*network));
     network->loop = loop;
@@ -110,9 +111,9 @@ void network_free(struct network *network)
     free(network);
 }
 
-struct door *door_new(struct network *network, int listener)
+struct box_door *door_new(struct network *network, int listener)
 {
-    struct door *door = allocate(sizeof(*door));
+    struct box_door *door = allocate(sizeof(*door));
     door->network = network;
     door->number = ++network->numbers;
     door->listener = listener;
@@ -122,7 +123,7 @@ struct door *door_new(struct network *network, int listener)
     return door;
 }
 
-void door_name(struct door *door, const char *name)
+void door_name(struct box_door *door, const char *name)
 {
     if (!door)
         return;
@@ -130,11 +131,11 @@ void door_name(struct door *door, const char *name)
     say(door, PROXY_NAME);
 }
 
-void door_free(struct door *door)
+void door_free(struct box_door *door)
 {
     if (!door)
         return;
-    struct door **link = &door->network->doors;
+    struct box_door **link = &door->network->doors;
     while (*link != door)
         link = &(*link)->next;
     *link = door->next;

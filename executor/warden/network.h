@@ -9,17 +9,18 @@
 #include "executor/warden/settings.h"
 
 struct network;
-struct door; /* of one box */
+struct box_door; /* of one box */
 
 /* The operator's policy is settings->hosts. */
-struct network *network_new(uv_loop_t *loop, const struct settings *settings);
+struct network *network_new(uv_loop_t *loop,
+                            const struct executor_settings *settings);
 /* Every door is closed. Accepts NULL. */
 void network_free(struct network *network);
 
 /* Takes the listening socket. */
-struct door *door_new(struct network *network, int listener);
+struct box_door *door_new(struct network *network, int listener);
 /* What the log calls it: its session. */
-void door_name(struct door *door, const char *name);
-void door_free(struct door *door); /* accepts NULL */
+void door_name(struct box_door *door, const char *name);
+void door_free(struct box_door *door); /* accepts NULL */
 
 #endif

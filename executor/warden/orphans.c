@@ -7,7 +7,7 @@
 enum { LOOK_MS = 200, SELDOM_MS = 60000 };
 
 struct orphans {
-    struct alarm *alarm;
+    struct loop_alarm *alarm;
     uint64_t wait_ms; /* to the next look, longer each time */
     pid_t zombie;     /* that the last look saw */
 };

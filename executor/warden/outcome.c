@@ -17,12 +17,12 @@ enum {
                                 guest sends in an hour */
 };
 
-static void clear_cell(struct running *running)
+static void clear_cell(struct cell_run *run)
 {
-    arena_finish(&running->arena);
-    running->cell = (struct cell){ 0 };
-    running->displays = running->clears = running->bundles = 0;
-    running->display_bytes = running->shown = 0;
+    arena_finish(&run->arena);
+    run->cell = (struct cell){ 0 };
+    run->displays = run->clears = run->bundles = 0;
+    run->display_bytes = run->shown = 0;
 }
 
 /* Those that it does not number are numbered as they come. */
@@ -34,15 +34,15 @@ static uint64_t number_of(const struct session *session,
     return session->cells;
 }
 
-void outcome_begin(struct session *session, struct call *call,
+void outcome_begin(struct session *session, struct session_call *call,
                    const struct frame *frame, uint64_t limit_ms)
 {
     int task = frame->task;
-    struct running *running = &session->running;
-    arena_finish(&running->arena);
-    arena_finish(&running->asked_arena);
+    struct cell_run *run = &session->run;
+    arena_finish(&run->arena);
+    arena_finish(&run->asked_arena);
     session->cells++;
-    *running = (struct running){
+    *run = (struct cell_run){
         .call = call,
         .asked.task = task,
         .number = number_of(session, frame),
@@ -51,9 +51,9 @@ void outcome_begin(struct session *session, struct call *call,
     };
     if (task == TASK_CODE) {
         session->number_before = session->number;
-        session->number = running->number;
+        session->number = run->number;
     }
-    clear_cell(running);
+    clear_cell(run);
     if (session->loss[0] == '\0')
         return;
     outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
@@ -62,44 +62,43 @@ void outcome_begin(struct session *session, struct call *call,
 
 void outcome_restart(struct session *session)
 {
-    struct running *running = &session->running;
-    int state = running->cell.state;
-    clear_cell(running);
-    running->cell.state = state;
-    running->cell.reason = view_of(running->reason);
+    struct cell_run *run = &session->run;
+    int state = run->cell.state;
+    clear_cell(run);
+    run->cell.state = state;
+    run->cell.reason = view_of(run->reason);
 }
 
-static void add_reason(struct running *running, const char *format,
+static void add_reason(struct cell_run *run, const char *format,
                        va_list arguments) __attribute__((format(printf, 2, 0)));
-static void add_reason(struct running *running, const char *format,
+static void add_reason(struct cell_run *run, const char *format,
                        va_list arguments)
 {
-    size_t len = strlen(running->reason);
-    if (len > 0 && len + 3 < sizeof(running->reason))
-        len += (size_t)sprintf(running->reason + len, "; ");
-    vsnprintf(running->reason + len, sizeof(running->reason) - len, format,
-              arguments);
-    running->cell.reason = view_of(running->reason);
+    size_t len = strlen(run->reason);
+    if (len > 0 && len + 3 < sizeof(run->reason))
+        len += (size_t)sprintf(run->reason + len, "; ");
+    vsnprintf(run->reason + len, sizeof(run->reason) - len, format, arguments);
+    run->cell.reason = view_of(run->reason);
 }
 
 void outcome_set(struct session *session, enum cell_status status,
                  enum cell_state state, const char *format, ...)
 {
-    struct running *running = &session->running;
+    struct cell_run *run = &session->run;
     va_list arguments;
     va_start(arguments, format);
-    add_reason(running, format, arguments);
+    add_reason(run, format, arguments);
     va_end(arguments);
-    running->cell.status = (int)status;
-    if (running->cell.state < (int)state)
-        running->cell.state = (int)state; /* the worst is the truth */
+    run->cell.status = (int)status;
+    if (run->cell.state < (int)state)
+        run->cell.state = (int)state; /* the worst is the truth */
 }
 
 void outcome_note(struct session *session, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    add_reason(&session->running, format, arguments);
+    add_reason(&session->run, format, arguments);
     va_end(arguments);
 }
 
@@ -130,14 +129,14 @@ static void tell_dropped(struct list *bundle, const struct list *dropped,
 }
 
 /* bytes: of the parts that are passed on, with which it has to fit a frame. */
-static const char *why_not(struct running *running, const struct pair *part,
+static const char *why_not(struct cell_run *run, const struct pair *part,
                            size_t bytes)
 {
     struct image_size size;
-    running->display_bytes += part->value.len;
+    run->display_bytes += part->value.len;
     if (bytes + part->value.len > MAX_DISPLAY_BYTES)
         return "a display has 16 MiB at most";
-    if (running->display_bytes > MAX_CELL_DISPLAY_BYTES)
+    if (run->display_bytes > MAX_CELL_DISPLAY_BYTES)
         return "a cell displays 64 MiB at most";
     if (wall_wanted("images") && !image_is_sound(part->key, part->value, &size))
         return "it is not what it says, or has too many pixels";
@@ -156,7 +155,7 @@ static struct list sound_parts(struct session *session,
     struct pair *in = sound.items, *out = dropped.items;
     size_t bytes = 0;
     for (size_t i = 0; i < bundle->count; i++) {
-        const char *why = why_not(&session->running, &pairs[i], bytes);
+        const char *why = why_not(&session->run, &pairs[i], bytes);
         if (why == NULL) {
             in[sound.count++] = pairs[i];
             bytes += pairs[i].value.len;
@@ -173,22 +172,22 @@ static struct list sound_parts(struct session *session,
 void outcome_display(struct session *session, const struct guest_frame *told)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct running *running = &session->running;
+    struct cell_run *run = &session->run;
     bool update = told->type == GUEST_UPDATE;
-    bool full = running->bundles >= MAX_CELL_BUNDLES ||
-                (running->displays >= MAX_DISPLAYS && !update);
+    bool full = run->bundles >= MAX_CELL_BUNDLES ||
+                (run->displays >= MAX_DISPLAYS && !update);
     if ((full && wall_wanted("bounds")) || told->bundle.count == 0 ||
-        !running->call)
+        !run->call)
         return;
-    running->bundles++;
-    running->displays += !update;
+    run->bundles++;
+    run->displays += !update;
     struct frame frame = { .type = update ? FRAME_UPDATE : FRAME_DISPLAY,
-                           .number = ++running->shown,
+                           .number = ++run->shown,
                            .display_id = told->display_id,
                            .clears = told->clears,
                            .bundle =
                                sound_parts(session, &told->bundle, &arena) };
-    call_say(running->call, &frame);
+    call_say(run->call, &frame);
 }
 
 /* What it writes goes by another way than frames do: it waits for the answer,
@@ -198,36 +197,36 @@ static void answer_clear(struct session *session, uint64_t number)
     struct err err;
     struct guest_frame answer = { .type = GUEST_ANSWER, .number = number };
     if (!interpreter_send(session->interpreter, &answer, &err))
-        session->seen.deaf = true;
+        session->flags.deaf = true;
 }
 
 void outcome_clear(struct session *session, const struct guest_frame *told)
 {
-    struct running *running = &session->running;
+    struct cell_run *run = &session->run;
     answer_clear(session, told->number);
-    if (!running->call)
+    if (!run->call)
         return; /* it leaves: nobody listens */
-    if (running->clears >= MAX_CLEARS && wall_wanted("bounds"))
+    if (run->clears >= MAX_CLEARS && wall_wanted("bounds"))
         return; /* the guest has said so */
-    running->clears++;
-    running->displays = 0;
+    run->clears++;
+    run->displays = 0;
     struct frame frame = { .type = FRAME_CLEAR,
-                           .number = ++running->shown,
+                           .number = ++run->shown,
                            .wait = told->wait };
-    call_say(running->call, &frame);
+    call_say(run->call, &frame);
 }
 
 /* What the interpreter claims: only what it may say of itself. */
 void outcome_done(struct session *session, const struct guest_frame *done)
 {
-    struct cell *cell = &session->running.cell;
-    struct arena *arena = &session->running.arena;
+    struct cell *cell = &session->run.cell;
+    struct arena *arena = &session->run.arena;
     tool_end(session);
     cell->status = done->status == CELL_OK || done->status == CELL_EXIT ||
                            done->status == CELL_INTERRUPTED
                        ? done->status
                        : CELL_ERROR;
-    session->running.picture = arena_copy(arena, done->picture);
+    session->run.picture = arena_copy(arena, done->picture);
     cell->result = arena_copy(arena, done->result);
     cell->error.name = arena_copy(arena, done->error.name);
     cell->error.value = arena_copy(arena, done->error.value);
@@ -238,23 +237,23 @@ void outcome_done(struct session *session, const struct guest_frame *done)
 /* After it has been told: whoever waits for it need not wait for the log. */
 static void log_outcome(const struct session *session)
 {
-    const struct running *running = &session->running;
+    const struct cell_run *run = &session->run;
     log_line("cell.done", session->name, "cell %llu: %s, %s%s%s",
-             (unsigned long long)running->number,
-             cell_status_names[running->cell.status],
-             cell_state_names[running->cell.state],
-             running->reason[0] ? ": " : "", running->reason);
+             (unsigned long long)run->number,
+             cell_status_names[run->cell.status],
+             cell_state_names[run->cell.state], run->reason[0] ? ": " : "",
+             run->reason);
 }
 
 void outcome_say(struct session *session, bool emptied)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct running *running = &session->running;
-    struct cell *cell = &running->cell;
-    struct listing after = { 0 };
+    struct cell_run *run = &session->run;
+    struct cell *cell = &run->cell;
+    struct file_listing after = { 0 };
     struct list files = { 0 };
     bool cut = false;
-    cell->ms = clock_ms() - running->started_ms;
+    cell->ms = clock_ms() - run->started_ms;
     if (cell->peak_bytes == 0)
         cell->peak_bytes =
             memory_peak_bytes(interpreter_box(session->interpreter));
@@ -273,24 +272,24 @@ void outcome_say(struct session *session, bool emptied)
     struct frame frame = {
         .type = FRAME_DONE,
         .cell = *cell,
-        .picture = running->picture,
-        .number = running->shown,
+        .picture = run->picture,
+        .number = run->shown,
         .emptied = emptied || session->emptied,
         .files = files,
     };
-    call_say(running->call, &frame);
+    call_say(run->call, &frame);
     if (session_runs_cell(session)) {
         log_outcome(session);
         session->emptied = false;
     } else {
-        calls_drop(&session->calls, running->call);
+        calls_drop(&session->calls, run->call);
     }
-    running->call = NULL;
+    run->call = NULL;
     tool_end(session);
-    arena_finish(&running->arena);
-    arena_finish(&running->asked_arena);
-    running->cell = (struct cell){ 0 };
-    running->picture = (struct view){ 0 };
+    arena_finish(&run->arena);
+    arena_finish(&run->asked_arena);
+    run->cell = (struct cell){ 0 };
+    run->picture = (struct view){ 0 };
     listing_finish(&session->files);
     session->files = after;
     session->files_stale = false;

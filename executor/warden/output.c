@@ -12,7 +12,7 @@
 enum { READ_BYTES = 64 << 10 }; /* a pipe, as the kernel makes them */
 
 /* Of bytes that have just been counted. */
-static void keep_end(struct output *output, struct view bytes)
+static void keep_end(struct output_pipe *output, struct view bytes)
 {
     uint64_t start = output->written - bytes.len;
     size_t skip =
@@ -28,7 +28,7 @@ static void keep_end(struct output *output, struct view bytes)
     }
 }
 
-static void pass_on(struct output *output, struct view bytes)
+static void pass_on(struct output_pipe *output, struct view bytes)
 {
     size_t most = wall_wanted("bounds") ? OUTPUT_MAX_BYTES : SIZE_MAX;
     size_t room = output->written < most ? most - (size_t)output->written : 0;
@@ -43,7 +43,7 @@ static void pass_on(struct output *output, struct view bytes)
 }
 
 /* One read. Gives how many bytes came. */
-static size_t read_some(struct output *output, bool drop)
+static size_t read_some(struct output_pipe *output, bool drop)
 {
     char bytes[READ_BYTES];
     ssize_t got = read(watch_fd(output->pipe), bytes, sizeof(bytes));
@@ -63,7 +63,7 @@ static void on_readable(void *owner, int events)
     read_some(owner, false);
 }
 
-void output_init(struct output *output, uv_loop_t *loop, int fd,
+void output_init(struct output_pipe *output, uv_loop_t *loop, int fd,
                  struct view stream, output_bytes *on_bytes, void *owner)
 {
     output->pipe = watch_new(loop, fd, on_readable, output);
@@ -72,7 +72,7 @@ void output_init(struct output *output, uv_loop_t *loop, int fd,
     output->owner = owner;
 }
 
-void output_finish(struct output *output)
+void output_finish(struct output_pipe *output)
 {
     watch_free(output->pipe);
     output->pipe = NULL;
@@ -80,13 +80,13 @@ void output_finish(struct output *output)
     output->end = NULL;
 }
 
-void output_listen(struct output *output, bool on)
+void output_listen(struct output_pipe *output, bool on)
 {
     watch_want(output->pipe, on ? UV_READABLE : 0);
 }
 
 /* What is there now; code may have made its pipe larger. */
-static void empty(struct output *output, bool drop)
+static void empty(struct output_pipe *output, bool drop)
 {
     int there = 0;
     if (ioctl(watch_fd(output->pipe), FIONREAD, &there) < 0)
@@ -98,12 +98,12 @@ static void empty(struct output *output, bool drop)
     }
 }
 
-void output_drain(struct output *output)
+void output_drain(struct output_pipe *output)
 {
     empty(output, false);
 }
 
-void output_tell_end(struct output *output)
+void output_tell_end(struct output_pipe *output)
 {
     char bytes[OUTPUT_END_BYTES];
     uint64_t beyond = output->written - OUTPUT_MAX_BYTES;
@@ -119,7 +119,7 @@ void output_tell_end(struct output *output)
                      (struct view){ bytes, len });
 }
 
-void output_restart(struct output *output)
+void output_restart(struct output_pipe *output)
 {
     empty(output, true);
     free(output->end);

@@ -18,7 +18,7 @@ enum {
 typedef void output_bytes(void *owner, struct view stream, uint64_t offset,
                           struct view bytes);
 
-struct output {
+struct output_pipe {
     struct watch *pipe;
     struct view stream;
     uint64_t written; /* in this cell: passed on or dropped */
@@ -28,18 +28,18 @@ struct output {
 };
 
 /* Takes fd. */
-void output_init(struct output *output, uv_loop_t *loop, int fd,
+void output_init(struct output_pipe *output, uv_loop_t *loop, int fd,
                  struct view stream, output_bytes *on_bytes, void *owner);
-void output_finish(struct output *output); /* accepts a zeroed one */
+void output_finish(struct output_pipe *output); /* accepts a zeroed one */
 
 /* Bytes come by themselves while it listens. */
-void output_listen(struct output *output, bool on);
+void output_listen(struct output_pipe *output, bool on);
 /* All that was written before this call. A writer that never stops is not
  * followed. */
-void output_drain(struct output *output);
+void output_drain(struct output_pipe *output);
 /* The cell is over: the end of what was more than is passed on. */
-void output_tell_end(struct output *output);
+void output_tell_end(struct output_pipe *output);
 /* A cell begins: drops what came between cells. */
-void output_restart(struct output *output);
+void output_restart(struct output_pipe *output);
 
 #endif

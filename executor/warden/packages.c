@@ -27,7 +27,7 @@ enum {
 
 struct packages {
     uv_loop_t *loop;
-    const struct settings *settings;
+    const struct executor_settings *settings;
     char *program; /* the folder that Python runs */
     char *store;
     char *run;
@@ -44,12 +44,12 @@ struct packages {
 struct install {
     struct install *next;
     struct packages *packages;
-    struct install_wish wish;
+    struct install_request request;
     char *names; /* what is asked for */
     char *work;
     struct watch *output; /* while it goes on */
     int process;
-    struct alarm *failed; /* it could not even begin */
+    struct loop_alarm *failed; /* it could not even begin */
     struct buf said;
     bool ended, worked;
     char text[480];
@@ -211,7 +211,8 @@ static bool find_program(struct packages *packages, struct err *err)
     return access(packages->program, R_OK) == 0 || fail(err, packages->program);
 }
 
-struct packages *packages_open(uv_loop_t *loop, const struct settings *settings,
+struct packages *packages_open(uv_loop_t *loop,
+                               const struct executor_settings *settings,
                                struct err *err)
 {
     *err = (struct err){ 0 };
@@ -261,7 +262,7 @@ static void take_line(struct install *install, char *line)
         snprintf(install->text, sizeof(install->text), "%s",
                  line + strlen(failed));
     } else {
-        log_line("packages.wheel", install->wish.folder, "%s", line);
+        log_line("packages.wheel", install->request.folder, "%s", line);
     }
 }
 
@@ -299,9 +300,9 @@ static void end(void *owner)
     take_lines(install);
     install->ended = true;
     log_line(install->worked ? "packages.installed" : "packages.refused",
-             install->wish.folder, "%s: %s", install->names, install->text);
+             install->request.folder, "%s: %s", install->names, install->text);
     start_next(packages);
-    install->wish.on_end(install->wish.owner);
+    install->request.on_end(install->request.owner);
 }
 
 static void on_output(void *owner, int events)
@@ -361,7 +362,7 @@ static void add_names(char *names, const char **argv, size_t count)
 static bool run(struct install *install, int channel)
 {
     const struct packages *packages = install->packages;
-    const struct settings *settings = packages->settings;
+    const struct executor_settings *settings = packages->settings;
     char bytes[24];
     snprintf(bytes, sizeof(bytes), "%llu",
              (unsigned long long)settings->packages_bytes);
@@ -373,11 +374,11 @@ static bool run(struct install *install, int channel)
         "--allow",    settings->packages_allow,
         "--store",    packages->store,
         "--work",     install->work,
-        "--into",     install->wish.folder,
+        "--into",     install->request.folder,
         "--bytes",    bytes,
     };
     size_t flags = 16;
-    if (install->wish.module.len > 0) {
+    if (install->request.module.len > 0) {
         argv[flags++] = "--module";
         argv[flags++] = names;
     } else {
@@ -416,14 +417,14 @@ static void start_next(struct packages *packages)
 }
 
 struct install *install_new(struct packages *packages,
-                            const struct install_wish *wish)
+                            const struct install_request *request)
 {
     struct install *install = allocate(sizeof(*install));
     install->packages = packages;
-    install->wish = *wish;
+    install->request = *request;
     install->process = -1;
-    install->names =
-        view_dup(wish->module.len > 0 ? wish->module : wish->requirements);
+    install->names = view_dup(request->module.len > 0 ? request->module
+                                                      : request->requirements);
     install->failed = alarm_new(packages->loop, end, install);
     buf_init(&install->said, MAX_OUTPUT_BYTES);
     struct install **last = &packages->installs;
@@ -483,7 +484,7 @@ void packages_try(struct packages *packages,
     packages->owner = owner;
     packages->trial_folder = make_folder(packages, "trial");
     packages->trial =
-        install_new(packages, &(struct install_wish){
+        install_new(packages, &(struct install_request){
                                   .folder = packages->trial_folder,
                                   .on_end = on_trial,
                                   .owner = packages,

@@ -16,7 +16,8 @@
 struct packages;
 
 /* NULL: the operator wants none; or, with err, they are not possible here. */
-struct packages *packages_open(uv_loop_t *loop, const struct settings *settings,
+struct packages *packages_open(uv_loop_t *loop,
+                               const struct executor_settings *settings,
                                struct err *err);
 /* Its folders go with it. Accepts NULL. */
 void packages_close(struct packages *packages);
@@ -34,7 +35,7 @@ void packages_remove(uv_loop_t *loop, char *folder);
 /* One installation, or one that waits for its turn. */
 struct install;
 
-struct install_wish {
+struct install_request {
     const char *folder;       /* where to */
     struct view module;       /* the one that is missed; or: */
     struct view requirements; /* one a line */
@@ -47,7 +48,7 @@ enum { INSTALL_MS = 180000 };
 
 /* Borrows folder; on_end comes from the loop. */
 struct install *install_new(struct packages *packages,
-                            const struct install_wish *wish);
+                            const struct install_request *request);
 /* Stops it, if it goes on. Accepts NULL. */
 void install_free(struct install *install);
 

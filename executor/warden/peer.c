@@ -38,10 +38,10 @@ void peer_fail(struct peer *peer, uint64_t ref, const struct err *err)
                 });
 }
 
-struct request *request_new(struct peer *peer, struct view body,
-                            struct err *err)
+struct peer_request *request_new(struct peer *peer, struct view body,
+                                 struct err *err)
 {
-    struct request *request = allocate(sizeof(*request));
+    struct peer_request *request = allocate(sizeof(*request));
     struct view copy = arena_copy(&request->arena, body);
     if (!message_decode(&schema_frame, copy, &request->frame, &request->arena,
                         err)) {
@@ -55,7 +55,7 @@ struct request *request_new(struct peer *peer, struct view body,
     return request;
 }
 
-void request_free(struct request *request)
+void request_free(struct peer_request *request)
 {
     struct peer *peer = request->peer;
     size_t bytes = request->bytes;

@@ -15,8 +15,8 @@ struct peer {
 };
 
 /* What a peer asks: a frame, and the memory that its views are in. */
-struct request {
-    struct request *next;
+struct peer_request {
+    struct peer_request *next;
     struct peer *peer; /* NULL: it went away */
     struct frame frame;
     struct arena arena;
@@ -26,9 +26,9 @@ struct request {
 
 /* Copies body, which must be a whole frame's; NULL with err when it is not
  * one. */
-struct request *request_new(struct peer *peer, struct view body,
-                            struct err *err);
-void request_free(struct request *request);
+struct peer_request *request_new(struct peer *peer, struct view body,
+                                 struct err *err);
+void request_free(struct peer_request *request);
 
 /* A session stops producing for a peer that lags so far behind, and goes on
  * when it is told that the peer has caught up. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "executor/base/wire.h"
-#include "executor/warden/place.h"
+#include "executor/warden/cgroup_folder.h"
 #include "schemas/message/buf.h"
 
 /* "NSpid: 4711 5": we see 4711, its box sees 5. Gives how many there are. */
@@ -55,5 +55,6 @@ void process_spare(int pidfd, bool spare)
     snprintf(path, sizeof(path), "/proc/%d", (int)pids[0]);
     CLEANUP(close_fd) int folder = open(path, O_PATH | O_CLOEXEC);
     if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0)
-        (void)place_write(folder, "oom_score_adj", spare ? "0" : "1000");
+        (void)cgroup_folder_write(folder, "oom_score_adj",
+                                  spare ? "0" : "1000");
 }

@@ -26,7 +26,7 @@ static bool snapshot_is_allowed(struct session *session)
     if (most == 0)
         snprintf(session->unparked, sizeof(session->unparked),
                  "the operator keeps none (--snapshot 0)");
-    if (session->running.last || most == 0 ||
+    if (session->run.last || most == 0 ||
         box_is_folder(interpreter_box(session->interpreter)))
         return false;
     if (bytes <= most)
@@ -67,15 +67,15 @@ static void warn(struct session *session)
 }
 
 /* Leaves variables as they were. */
-static bool changes_nothing(const struct running *running)
+static bool changes_nothing(const struct cell_run *run)
 {
-    return running->asked.task == TASK_SAVE;
+    return run->asked.task == TASK_SAVE;
 }
 
 /* So does the snapshot from before what changes nothing. */
 static bool snapshot_serves(struct session *session)
 {
-    if (!changes_nothing(&session->running) ||
+    if (!changes_nothing(&session->run) ||
         !interpreter_has_snapshot(session->interpreter) ||
         session->snapshot_cell != session_cells_before(session))
         return false;
@@ -87,7 +87,7 @@ static bool snapshot_serves(struct session *session)
 static void tell_of_kills(struct session *session)
 {
     uint64_t kills = memory_kills(interpreter_box(session->interpreter));
-    const struct cell *cell = &session->running.cell;
+    const struct cell *cell = &session->run.cell;
     if (kills > 0)
         outcome_set(session, (enum cell_status)cell->status,
                     (enum cell_state)cell->state,
@@ -99,7 +99,7 @@ static void tell_of_kills(struct session *session)
 
 static enum pace park(struct session *session)
 {
-    session->seen.parked = session->seen.memory = session->hurried = false;
+    session->flags.parked = session->flags.memory = session->hurried = false;
     session_enter(session, SESSION_PARKING);
     session_measure(session);
     interpreter_park(session->interpreter);
@@ -108,7 +108,7 @@ static enum pace park(struct session *session)
 
 static enum pace clear(struct session *session)
 {
-    session->seen.swept = false;
+    session->flags.swept = false;
     session_enter(session, SESSION_CLEARING);
     interpreter_freeze(session->interpreter);
     interpreter_sweep(session->interpreter, false);
@@ -123,12 +123,12 @@ enum pace session_settle(struct session *session)
     bool snapshot = !serves && snapshot_is_allowed(session);
     outcome_say(session, false);
     session->filled = true;
-    session->seen.done = session->seen.swept = false;
+    session->flags.done = session->flags.swept = false;
     if (snapshot)
         return park(session);
     if (!serves)
         interpreter_drop_snapshot(session->interpreter);
-    if (session->seen.alone)
+    if (session->flags.alone)
         return clear(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
@@ -154,11 +154,11 @@ enum pace step_parking(void *owner)
     struct session *session = owner;
     if (session_may_go(session))
         return session_end(session);
-    if (session->seen.dead || session->seen.memory)
+    if (session->flags.dead || session->flags.memory)
         return session_kill(session);
-    if (session->seen.parked)
+    if (session->flags.parked)
         return clear(session);
-    return session->seen.late ? hurry(session) : WAIT;
+    return session->flags.late ? hurry(session) : WAIT;
 }
 
 /* Threads of the session ran while it was forked: what they started ends, and
@@ -166,7 +166,7 @@ enum pace step_parking(void *owner)
 enum pace step_clearing(void *owner)
 {
     struct session *session = owner;
-    const struct session_seen *seen = &session->seen;
+    const struct session_flags *seen = &session->flags;
     if (session_may_go(session))
         return session_end(session);
     if (!seen->dead && !seen->swept && !seen->late)
@@ -182,14 +182,14 @@ enum pace step_clearing(void *owner)
 /* NULL: nobody but itself. */
 static const char *blame_of(const struct session *session)
 {
-    if (session->seen.dead)
+    if (session->flags.dead)
         return NULL;
     if (session->machine.state == SESSION_SWEEPING ||
         session->machine.state == SESSION_CLEARING)
         return "processes that it left behind could not be ended";
     if (session->machine.state != SESSION_PARKING)
         return NULL;
-    return session->seen.memory
+    return session->flags.memory
                ? "it took too much memory while a snapshot was made"
                : "a snapshot could not be made in time";
 }
@@ -197,7 +197,7 @@ static const char *blame_of(const struct session *session)
 enum pace session_kill(struct session *session)
 {
     session->blame = blame_of(session);
-    session->seen.swept = false;
+    session->flags.swept = false;
     session_enter(session, SESSION_KILLING);
     interpreter_freeze(session->interpreter);
     interpreter_sweep(session->interpreter, true);
@@ -207,31 +207,31 @@ enum pace session_kill(struct session *session)
 static const char *what_happened(const struct session *session, char *text,
                                  size_t size)
 {
-    const struct running *running = &session->running;
-    double limit = (double)running->limit_ms / 1000;
+    const struct cell_run *run = &session->run;
+    double limit = (double)run->limit_ms / 1000;
     unsigned long long grace_ms = session_grace_ms(session);
     const char *cause = session->blame
                             ? session->blame
                             : interpreter_cause(session->interpreter);
-    if (!running->call)
+    if (!run->call)
         snprintf(text, size, "between two cells %s", cause);
-    else if (session->seen.done && running->stop != STOP_MEMORY)
+    else if (session->flags.done && run->stop != STOP_MEMORY)
         snprintf(text, size, "after the cell %s", cause);
-    else if (running->stop == STOP_LIMIT)
+    else if (run->stop == STOP_LIMIT)
         snprintf(text, size,
                  "it ran longer than its limit of %.1f s, did not end within "
                  "%llu ms of KeyboardInterrupt and was killed",
                  limit, grace_ms);
-    else if (running->stop == STOP_ASKED)
+    else if (run->stop == STOP_ASKED)
         snprintf(text, size,
                  "it did not end within %llu ms of KeyboardInterrupt and was "
                  "killed",
                  grace_ms);
-    else if (running->stop == STOP_MEMORY)
+    else if (run->stop == STOP_MEMORY)
         snprintf(
             text, size,
             "the session took %llu MiB, its limit is %llu MiB, and was killed",
-            (unsigned long long)running->cell.peak_bytes >> 20,
+            (unsigned long long)run->cell.peak_bytes >> 20,
             (unsigned long long)session->limits.memory_bytes >> 20);
     else
         snprintf(text, size, "the interpreter died: %s",
@@ -247,10 +247,10 @@ static enum cell_status status_of(const struct session *session)
         [STOP_ASKED] = CELL_INTERRUPTED,
         [STOP_MEMORY] = CELL_MEMORY,
     };
-    const struct running *running = &session->running;
-    if (session->seen.done && running->stop != STOP_MEMORY)
-        return (enum cell_status)running->cell.status;
-    return statuses[running->stop];
+    const struct cell_run *run = &session->run;
+    if (session->flags.done && run->stop != STOP_MEMORY)
+        return (enum cell_status)run->cell.status;
+    return statuses[run->stop];
 }
 
 /* What is there now; back: the box is whole, and what it left is gone. */
@@ -290,7 +290,7 @@ static enum cell_state state_now(const struct session *session, bool back,
 static void tell(struct session *session, bool back)
 {
     char what[200], now[192], line[40] = "";
-    struct running *running = &session->running;
+    struct cell_run *run = &session->run;
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
     if (!session_runs_cell(session)) {
@@ -298,18 +298,18 @@ static void tell(struct session *session, bool back)
         session->loss_state = state;
         session->emptied |= !back;
         log_line("session.rolled_back", session->name, "%s", session->loss);
-        if (!running->call)
+        if (!run->call)
             return;
     }
-    running->cell.line =
-        interpreter_line(session->interpreter, running->number,
-                         running->stop == STOP_MEMORY ? 0 : running->traces);
-    if (running->cell.line > 0)
+    run->cell.line =
+        interpreter_line(session->interpreter, run->number,
+                         run->stop == STOP_MEMORY ? 0 : run->traces);
+    if (run->cell.line > 0)
         snprintf(line, sizeof(line), " at line %llu",
-                 (unsigned long long)running->cell.line);
+                 (unsigned long long)run->cell.line);
     outcome_set(session, status_of(session), state, "%s%s; %s", what, line,
                 now);
-    if (running->figures && !session->seen.done)
+    if (run->figures && !session->flags.done)
         outcome_note(session, "figures that it had not shown are lost");
     outcome_say(session, !back);
 }
@@ -318,9 +318,9 @@ static enum pace go_back(struct session *session)
 {
     bool parked = interpreter_has_snapshot(session->interpreter);
     session->filled = session->filled && parked;
-    session->seen = (struct session_seen){
-        .closing = session->seen.closing,
-        .interrupt = session->seen.interrupt,
+    session->flags = (struct session_flags){
+        .closing = session->flags.closing,
+        .interrupt = session->flags.interrupt,
     };
     interpreter_go_back(session->interpreter);
     if (!parked) {
@@ -337,14 +337,14 @@ static enum pace go_back(struct session *session)
 /* It runs again, in the state that it was begun in. */
 static bool runs_again(const struct session *session, bool back)
 {
-    return back && session->running.call && session->running.again &&
+    return back && session->run.call && session->run.again &&
            (!session->filled || interpreter_has_snapshot(session->interpreter));
 }
 
 enum pace step_killing(void *owner)
 {
     struct session *session = owner;
-    const struct session_seen *seen = &session->seen;
+    const struct session_flags *seen = &session->flags;
     if (!seen->late && !(seen->dead && seen->swept))
         return WAIT;
     bool back = seen->dead && seen->swept && seen->clean;

@@ -1,18 +1,18 @@
 /* request.c - what is asked of a session: now, or in its turn. */
 #include "executor/warden/session_steps.h"
 
-static void append(struct session *session, struct request *request)
+static void append(struct session *session, struct peer_request *request)
 {
-    struct request **last = &session->first;
+    struct peer_request **last = &session->first;
     while (*last)
         last = &(*last)->next;
     *last = request;
     session_run(session);
 }
 
-static struct request *find_run(struct session *session, struct view call)
+static struct peer_request *find_run(struct session *session, struct view call)
 {
-    struct request *request = session->first;
+    struct peer_request *request = session->first;
     while (request && (request->frame.type != FRAME_RUN ||
                        !view_equal(request->frame.call, call)))
         request = request->next;
@@ -20,26 +20,26 @@ static struct request *find_run(struct session *session, struct view call)
 }
 
 /* A call that is known does not run again: who asks hears of it. */
-static void ask_run(struct session *session, struct request *request)
+static void ask_run(struct session *session, struct peer_request *request)
 {
     const struct frame *frame = &request->frame;
-    struct call *known = calls_find(&session->calls, frame->call);
-    struct request *waiting = find_run(session, frame->call);
+    struct session_call *known = calls_find(&session->calls, frame->call);
+    struct peer_request *waiting = find_run(session, frame->call);
     struct err err;
     if (frame->call.len == 0) {
         err_set(&err, ERR_REJECT, "missing_field", "call: missing");
         peer_fail(request->peer, frame->ref, &err);
     } else if (known) {
         call_attach(known, request->peer, frame->ref);
-        if (known == session->running.call)
+        if (known == session->run.call)
             tool_ask_again(session);
     } else if (waiting) {
         err_set(&err, ERR_RETRY, "session_failed",
                 "somebody else asked for the same call");
         peer_fail(waiting->peer, waiting->frame.ref, &err);
         /* The newer one waits in its place. */
-        struct request *next = waiting->next;
-        for (struct request **link = &session->first; *link;
+        struct peer_request *next = waiting->next;
+        for (struct peer_request **link = &session->first; *link;
              link = &(*link)->next)
             if (*link == waiting) {
                 *link = request;
@@ -58,10 +58,10 @@ static void ask_run(struct session *session, struct request *request)
 /* The cell that runs; or those that peer wants to run, when none does yet. */
 static void interrupt(struct session *session, const struct peer *peer)
 {
-    session->seen.interrupt |= session->running.call != NULL;
-    if (session->running.call)
+    session->flags.interrupt |= session->run.call != NULL;
+    if (session->run.call)
         return;
-    for (struct request *next = session->first; next; next = next->next)
+    for (struct peer_request *next = session->first; next; next = next->next)
         next->interrupted |= next->peer == peer;
 }
 
@@ -69,13 +69,13 @@ static void interrupt(struct session *session, const struct peer *peer)
  * that runs, nor before what a step of the session looks at. */
 static void ask_close(struct session *session)
 {
-    session->seen.closing = true;
+    session->flags.closing = true;
     if (session->machine.state != SESSION_SENDING &&
-        session->machine.state != SESSION_OPENING && !session->running.call)
+        session->machine.state != SESSION_OPENING && !session->run.call)
         session_refuse_all(session);
 }
 
-void session_ask(struct session *session, struct request *request)
+void session_ask(struct session *session, struct peer_request *request)
 {
     const struct frame *frame = &request->frame;
     struct err err;
@@ -130,9 +130,9 @@ void session_ask(struct session *session, struct request *request)
 void session_leave(struct session *session, struct peer *peer)
 {
     calls_leave(&session->calls, peer);
-    struct request **link = &session->first;
+    struct peer_request **link = &session->first;
     while (*link) {
-        struct request *request = *link;
+        struct peer_request *request = *link;
         if (request->peer != peer) {
             link = &request->next;
             continue;

@@ -51,10 +51,10 @@ struct runner {
     struct box *box;
     struct machine machine;
     struct runner_events events;
-    struct birth birth;
+    struct child_process child;
     struct watch *channel;
     struct watch *process; /* pidfd */
-    struct alarm *last_words;
+    struct loop_alarm *last_words;
     pid_t pid;         /* as the box sees it */
     struct buf input;  /* frames from the guest */
     struct buf unsent; /* frames to it */
@@ -343,15 +343,15 @@ static void on_channel(void *owner, int events)
         read_channel(runner);
 }
 
-/* ------------------------------------------------------------- its birth */
+/* ------------------------------------------------------------- its fork */
 
 static void close_ends(struct runner *runner)
 {
-    for (size_t i = 0; i < BIRTH_ENDS; i++)
-        close_fd(&runner->birth.ends[i]);
+    for (size_t i = 0; i < CHILD_ENDS; i++)
+        close_fd(&runner->child.ends[i]);
 }
 
-static void on_born(void *owner, int pidfd)
+static void on_forked(void *owner, int pidfd)
 {
     struct runner *runner = owner;
     close_ends(runner);
@@ -387,20 +387,20 @@ static struct runner *make(uv_loop_t *loop, struct box *box,
     runner->events = events;
     runner->outgoing = runner->incoming = -1;
     runner->last_words = alarm_new(loop, on_last_words, runner);
-    for (size_t i = 0; i < BIRTH_ENDS; i++)
-        runner->birth.ends[i] = -1;
+    for (size_t i = 0; i < CHILD_ENDS; i++)
+        runner->child.ends[i] = -1;
     return runner;
 }
 
 struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
-                          const struct runner_wish *wish,
+                          const struct runner_request *request,
                           struct runner_events events)
 {
-    struct runner *runner = make(loop, wish->box, events);
-    struct birth *birth = &runner->birth;
-    memcpy(birth->ends + 1, wish->pipes, sizeof(wish->pipes));
-    birth->ends[0] = make_channel(runner);
-    if (birth->ends[0] < 0 || wish->pipes[RUNNER_PIPES - 1] < 0) {
+    struct runner *runner = make(loop, request->box, events);
+    struct child_process *child = &runner->child;
+    memcpy(child->ends + 1, request->pipes, sizeof(request->pipes));
+    child->ends[0] = make_channel(runner);
+    if (child->ends[0] < 0 || request->pipes[RUNNER_PIPES - 1] < 0) {
         /* Out of descriptors: nobody will answer, the owner's deadline ends
          * it. The limit on sessions is there to prevent this. */
         log_line("runner.failed", NULL, "descriptors: %s", strerror(errno));
@@ -408,13 +408,13 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
         return runner;
     }
     runner->zygote = zygote;
-    birth->box = wish->box;
-    birth->limits = wish->limits;
-    birth->awaited = wish->awaited;
-    birth->on_born = on_born;
-    birth->on_exited = on_exited;
-    birth->owner = runner;
-    zygote_fork(zygote, birth);
+    child->box = request->box;
+    child->limits = request->limits;
+    child->awaited = request->awaited;
+    child->on_forked = on_forked;
+    child->on_exited = on_exited;
+    child->owner = runner;
+    zygote_fork(zygote, child);
     return runner;
 }
 
@@ -463,7 +463,7 @@ void runner_free(struct runner *runner)
     if (!runner)
         return;
     if (runner->zygote)
-        zygote_forget(runner->zygote, &runner->birth);
+        zygote_forget(runner->zygote, &runner->child);
     runner_signal(runner, SIGKILL);
     if (runner->process)
         leave_orphan(runner);
@@ -496,7 +496,7 @@ static bool lower(pid_t pid, __rlimit_resource_t resource, uint64_t born,
         return true;
     if (prlimit(pid, resource, NULL, &limit) < 0)
         return false;
-    /* Of memory, what was mapped at birth is not counted. */
+    /* Of memory, what was mapped at the fork is not counted. */
     limit.rlim_max -= born - wanted;
     limit.rlim_cur = limit.rlim_max;
     return prlimit(pid, resource, &limit, NULL) == 0;
@@ -513,28 +513,28 @@ static bool is_alive(const struct runner *runner)
 bool runner_limit(struct runner *runner, const struct session_limits *born,
                   const struct session_limits *limits)
 {
-    pid_t pid = (pid_t)runner->birth.pid;
+    pid_t pid = (pid_t)runner->child.pid;
     return is_alive(runner) &&
            lower(pid, RLIMIT_AS, born->memory_bytes, limits->memory_bytes) &&
            lower(pid, RLIMIT_NPROC, born->processes, limits->processes);
 }
 
-struct sparing {
+struct spare_task {
     int process;
     bool spare;
 };
 
 static void spare_now(void *context)
 {
-    const struct sparing *sparing = context;
-    process_spare(sparing->process, sparing->spare);
+    const struct spare_task *task = context;
+    process_spare(task->process, task->spare);
 }
 
 void runner_spare(struct runner *runner, bool spare)
 {
     if (runner->process)
         visit(runner->box, spare_now,
-              &(struct sparing){ watch_fd(runner->process), spare });
+              &(struct spare_task){ watch_fd(runner->process), spare });
 }
 
 static uint64_t new_nonce(void)

@@ -29,14 +29,14 @@ struct runner_events {
 /* Ends of pipes that a new process gets: stdout, stderr, trace. */
 enum { RUNNER_PIPES = 3 };
 
-struct runner_wish {
+struct runner_request {
     struct box *box;
     struct session_limits limits;
     bool awaited;            /* a session waits for it */
     int pipes[RUNNER_PIPES]; /* closed here as soon as it is born */
 };
 struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
-                          const struct runner_wish *wish,
+                          const struct runner_request *request,
                           struct runner_events events);
 /* Between cells: a fork of that runner, with its pipes. NULL: no descriptors
  * are left. */

@@ -10,14 +10,14 @@
 enum { SELFTEST_MS = 60000 };
 
 /* Where a row applies: not everything is prevented everywhere. */
-enum place { ANYWHERE, BOXED, LANDLOCK, SCOPES, OFFLINE, ONLINE };
+enum row_place { ANYWHERE, BOXED, LANDLOCK, SCOPES, OFFLINE, ONLINE };
 
 static const struct {
     const char *name;
     const char *code;
     int status;
     const char *result; /* text of the value; or the exception's name */
-    enum place place;
+    enum row_place place;
 } rows[] = {
     { "a cell runs", "1 + 1", CELL_OK, "2", ANYWHERE },
     { "files can be written", "open('quern', 'w').write('x')", CELL_OK, "1",
@@ -85,7 +85,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 struct selftest {
     struct peer peer; /* first */
     struct sessions *sessions;
-    struct alarm *alarm; /* the next step; or: it took too long */
+    struct loop_alarm *alarm; /* the next step; or: it took too long */
     bool print;
     bool started;
     size_t row;
@@ -101,7 +101,7 @@ static void ask(struct selftest *selftest, struct frame frame)
 {
     CLEANUP(buf_finish) struct buf body;
     struct err err;
-    struct request *request = NULL;
+    struct peer_request *request = NULL;
     frame.session = view_of(session_name);
     frame.ref = 1;
     buf_init(&body, MAX_FRAME_BYTES);

@@ -7,7 +7,7 @@
 #include "executor/warden/sessions.h"
 
 static void answer_opened(struct session *session,
-                          const struct request *request, bool fresh)
+                          const struct peer_request *request, bool fresh)
 {
     peer_answer(request->peer, request->frame.ref,
                 (struct frame){
@@ -40,7 +40,7 @@ static void serve_put(struct session *session)
 static void serve_list(struct session *session)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct listing listing = { 0 };
+    struct file_listing listing = { 0 };
     session_list(session, &listing);
     peer_answer(session->first->peer, session->first->frame.ref,
                 (struct frame){
@@ -76,12 +76,12 @@ static struct list copy_env(struct arena *arena, const struct list *env)
 }
 
 /* What a cell runs, also when it has to run again. */
-static void keep_asked(struct running *running, const struct frame *frame)
+static void keep_asked(struct cell_run *run, const struct frame *frame)
 {
-    struct arena *arena = &running->asked_arena;
-    running->asked = (struct guest_frame){
+    struct arena *arena = &run->asked_arena;
+    run->asked = (struct guest_frame){
         .type = GUEST_CELL,
-        .number = running->number,
+        .number = run->number,
         .task = frame->task,
         .code = arena_copy(arena, frame->code),
         .tools = arena_copy(arena, frame->tools),
@@ -93,19 +93,19 @@ static void keep_asked(struct running *running, const struct frame *frame)
 
 enum pace session_begin_cell(struct session *session)
 {
-    struct running *running = &session->running;
+    struct cell_run *run = &session->run;
     struct err err;
     /* Asked for while it was to run again. */
-    bool interrupt = running->times > 0 && session->seen.interrupt;
-    running->again = running->figures = running->drew = false;
-    running->times++;
-    session->seen = (struct session_seen){ .interrupt = interrupt };
+    bool interrupt = run->times > 0 && session->flags.interrupt;
+    run->again = run->figures = run->drew = false;
+    run->times++;
+    session->flags = (struct session_flags){ .interrupt = interrupt };
     session_enter(session, SESSION_RUNNING);
     session->backs = 0;
-    tool_begin(session, running->asked.tools.len > 0);
+    tool_begin(session, run->asked.tools.len > 0);
     session_measure(session);
-    if (!interpreter_cell(session->interpreter, &running->asked, &err))
-        session->seen.interrupt = true; /* bounds are the format's: our bug */
+    if (!interpreter_cell(session->interpreter, &run->asked, &err))
+        session->flags.interrupt = true; /* bounds are the format's: our bug */
     return AGAIN;
 }
 
@@ -115,15 +115,15 @@ static enum pace serve_run(struct session *session)
     uint64_t most = session->sessions->settings->cell_ms;
     uint64_t limit_ms =
         frame->cell_ms && frame->cell_ms < most ? frame->cell_ms : most;
-    struct call *call = calls_add(&session->calls, frame->call);
+    struct session_call *call = calls_add(&session->calls, frame->call);
     call_attach(call, session->first->peer, frame->ref);
     outcome_begin(session, call, frame, limit_ms);
-    keep_asked(&session->running, frame);
-    session->running.last = frame->last;
+    keep_asked(&session->run, frame);
+    session->run.last = frame->last;
     bool interrupted = session->first->interrupted;
     session_pop(session);
     session_begin_cell(session);
-    session->seen.interrupt |= interrupted;
+    session->flags.interrupt |= interrupted;
     return AGAIN;
 }
 
@@ -166,7 +166,7 @@ enum pace step_sending(void *owner)
     struct session *session = owner;
     char piece[MAX_CHUNK_BYTES];
     struct peer *peer = session->first->peer;
-    if (session->seen.late || session->seen.closing || !peer)
+    if (session->flags.late || session->flags.closing || !peer)
         return finish_sending(session);
     if (peer_lags(peer))
         return WAIT;

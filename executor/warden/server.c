@@ -14,13 +14,13 @@ enum {
     MAX_BACKLOG_BYTES = 256 << 20, /* then the consumer is taken for dead */
 };
 
-struct conn {
+struct peer_conn {
     struct peer peer; /* first: a peer is its connection */
-    struct conn *next;
+    struct peer_conn *next;
     struct server *server;
     uv_pipe_t pipe;
     struct buf input;
-    struct alarm *alarm; /* hello is due; or: look at the input again */
+    struct loop_alarm *alarm; /* hello is due; or: look at the input again */
     bool greeted;
     bool lagged;
     bool stopped; /* not read: too much waits, or it lags */
@@ -31,7 +31,7 @@ struct server {
     struct sessions *sessions;
     uv_pipe_t listener;
     struct frame welcome;
-    struct conn *conns;
+    struct peer_conn *conns;
     size_t count;
 };
 
@@ -39,15 +39,15 @@ struct server {
 
 static void on_conn_closed(uv_handle_t *handle)
 {
-    struct conn *conn = handle->data;
+    struct peer_conn *conn = handle->data;
     buf_finish(&conn->input);
     free(conn);
 }
 
-static void close_conn(struct conn *conn)
+static void close_conn(struct peer_conn *conn)
 {
     struct server *server = conn->server;
-    for (struct conn **link = &server->conns; *link; link = &(*link)->next)
+    for (struct peer_conn **link = &server->conns; *link; link = &(*link)->next)
         if (*link == conn) {
             *link = conn->next;
             server->count--;
@@ -60,7 +60,7 @@ static void close_conn(struct conn *conn)
 }
 
 /* Not at once: somebody may be in the middle of using it. */
-static void break_conn(struct conn *conn)
+static void break_conn(struct peer_conn *conn)
 {
     conn->broken = true;
     uv_read_stop((uv_stream_t *)&conn->pipe);
@@ -69,22 +69,22 @@ static void break_conn(struct conn *conn)
 
 /* ---------------------------------------------------------------- writing */
 
-struct sending {
+struct sent_bytes {
     uv_write_t write;
     struct buf bytes;
 };
 
 static size_t backlog(const struct peer *peer)
 {
-    const struct conn *conn = (const struct conn *)peer;
+    const struct peer_conn *conn = (const struct peer_conn *)peer;
     return uv_stream_get_write_queue_size(
         (const uv_stream_t *)(const void *)&conn->pipe);
 }
 
 static void on_sent(uv_write_t *write, int status)
 {
-    struct sending *sending = write->data;
-    struct conn *conn = write->handle->data;
+    struct sent_bytes *sending = write->data;
+    struct peer_conn *conn = write->handle->data;
     buf_finish(&sending->bytes);
     free(sending);
     if (!conn->alarm || conn->broken)
@@ -102,10 +102,10 @@ static void on_sent(uv_write_t *write, int status)
 }
 
 /* Takes the bytes. */
-static void write_bytes(struct conn *conn, struct buf bytes)
+static void write_bytes(struct peer_conn *conn, struct buf bytes)
 {
     bool lagged = peer_lags(&conn->peer);
-    struct sending *sending = allocate(sizeof(*sending));
+    struct sent_bytes *sending = allocate(sizeof(*sending));
     sending->write.data = sending;
     sending->bytes = bytes;
     uv_buf_t part = uv_buf_init(bytes.data, (unsigned int)bytes.len);
@@ -128,7 +128,7 @@ static void write_bytes(struct conn *conn, struct buf bytes)
  * connection. */
 static void send_frame(struct peer *peer, const struct frame *frame)
 {
-    struct conn *conn = (struct conn *)peer;
+    struct peer_conn *conn = (struct peer_conn *)peer;
     struct buf bytes;
     struct err err;
     if (conn->broken)
@@ -145,16 +145,17 @@ static void send_frame(struct peer *peer, const struct frame *frame)
 
 /* ---------------------------------------------------------------- reading */
 
-static void greet(struct conn *conn, const struct frame *hello)
+static void greet(struct peer_conn *conn, const struct frame *hello)
 {
     conn->greeted = true;
     alarm_stop(conn->alarm);
     peer_answer(&conn->peer, hello->ref, conn->server->welcome);
 }
 
-static bool take_frame(struct conn *conn, struct view body, struct err *err)
+static bool take_frame(struct peer_conn *conn, struct view body,
+                       struct err *err)
 {
-    struct request *request = request_new(&conn->peer, body, err);
+    struct peer_request *request = request_new(&conn->peer, body, err);
     if (!request)
         return false;
     bool hello = request->frame.type == FRAME_HELLO;
@@ -173,13 +174,13 @@ static bool take_frame(struct conn *conn, struct view body, struct err *err)
 }
 
 /* Who lags asks for nothing more: what it asks for may be megabytes. */
-static bool has_enough(const struct conn *conn)
+static bool has_enough(const struct peer_conn *conn)
 {
     return conn->peer.queued_bytes > MAX_QUEUED_BYTES || peer_lags(&conn->peer);
 }
 
 /* Whole frames, until that is enough. */
-static bool take_frames(struct conn *conn, struct err *err)
+static bool take_frames(struct peer_conn *conn, struct err *err)
 {
     size_t at = 0, total = 0;
     bool good = true;
@@ -199,17 +200,17 @@ static bool take_frames(struct conn *conn, struct err *err)
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
 {
-    struct conn *conn = handle->data;
+    struct peer_conn *conn = handle->data;
     (void)suggested;
     char *room = buf_reserve(&conn->input, READ_BYTES);
     *bytes = uv_buf_init(room, room ? READ_BYTES : 0);
 }
 
-static void look(struct conn *conn);
+static void look(struct peer_conn *conn);
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 {
-    struct conn *conn = stream->data;
+    struct peer_conn *conn = stream->data;
     (void)bytes;
     if (got < 0) {
         close_conn(conn);
@@ -219,7 +220,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
     look(conn);
 }
 
-static void look(struct conn *conn)
+static void look(struct peer_conn *conn)
 {
     struct err err;
     if (!take_frames(conn, &err)) {
@@ -237,7 +238,7 @@ static void look(struct conn *conn)
 
 static void on_alarm(void *owner)
 {
-    struct conn *conn = owner;
+    struct peer_conn *conn = owner;
     if (conn->broken || !conn->greeted)
         close_conn(conn);
     else
@@ -247,7 +248,7 @@ static void on_alarm(void *owner)
 /* Not at once: a session is in the middle of its work. */
 static void relieved(struct peer *peer)
 {
-    struct conn *conn = (struct conn *)peer;
+    struct peer_conn *conn = (struct peer_conn *)peer;
     if (conn->alarm && conn->stopped && !conn->broken &&
         peer->queued_bytes <= MAX_QUEUED_BYTES / 2)
         alarm_set(conn->alarm, 0);
@@ -255,7 +256,7 @@ static void relieved(struct peer *peer)
 
 /* ------------------------------------------------------------- connecting */
 
-static void turn_away(struct conn *conn)
+static void turn_away(struct peer_conn *conn)
 {
     struct err err;
     err_set(&err, ERR_RETRY, "executor_unavailable",
@@ -270,7 +271,7 @@ static void on_connection(uv_stream_t *listener, int status)
     struct server *server = listener->data;
     if (status < 0)
         return;
-    struct conn *conn = allocate(sizeof(*conn));
+    struct peer_conn *conn = allocate(sizeof(*conn));
     conn->server = server;
     conn->peer = (struct peer){ send_frame, backlog, relieved, 0 };
     conn->pipe.data = conn;

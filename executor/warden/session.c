@@ -76,7 +76,7 @@ static const struct machine_kind kind = { "a session", states, SESSION_STATES,
 
 uint64_t session_grace_ms(const struct session *session)
 {
-    return session->running.drew ? DRAWN_MS : GRACE_MS;
+    return session->run.drew ? DRAWN_MS : GRACE_MS;
 }
 
 static uint64_t deadline_ms(const struct session *session)
@@ -85,10 +85,10 @@ static uint64_t deadline_ms(const struct session *session)
     case SESSION_OPENING:
         return OPEN_MS;
     case SESSION_RUNNING:
-        return session->running.limit_ms;
+        return session->run.limit_ms;
     case SESSION_STOPPING:
-        return session->running.stop == STOP_MEMORY ? TRACE_MS
-                                                    : session_grace_ms(session);
+        return session->run.stop == STOP_MEMORY ? TRACE_MS
+                                                : session_grace_ms(session);
     case SESSION_DRAWING:
         return DRAW_MS;
     case SESSION_KILLING:
@@ -117,7 +117,7 @@ static void on_entered(void *owner)
     struct session *session = owner;
     install_free(session->install); /* of the state that was left */
     session->install = NULL;
-    session->seen.late = false;
+    session->flags.late = false;
     session->idle_since_ms = clock_ms();
     alarm_set(session->deadline, deadline_ms(session));
 }
@@ -129,7 +129,7 @@ void session_enter(struct session *session, enum session_state next)
 
 bool session_runs_cell(const struct session *session)
 {
-    return session->running.call != NULL;
+    return session->run.call != NULL;
 }
 
 uint64_t session_cells_before(const struct session *session)
@@ -140,7 +140,7 @@ uint64_t session_cells_before(const struct session *session)
 void session_note_snapshot(struct session *session, uint64_t cells)
 {
     bool before =
-        cells < session->cells && session->running.asked.task == TASK_CODE;
+        cells < session->cells && session->run.asked.task == TASK_CODE;
     session->snapshot_cell = cells;
     session->snapshot_number =
         before ? session->number_before : session->number;
@@ -178,7 +178,7 @@ void session_run(struct session *session)
 static void on_deadline(void *owner)
 {
     struct session *session = owner;
-    session->seen.late = true;
+    session->flags.late = true;
     session_run(session);
 }
 
@@ -190,8 +190,8 @@ static void on_progress(void *owner)
 static void on_swept(void *owner, bool clean)
 {
     struct session *session = owner;
-    session->seen.swept = true;
-    session->seen.clean = clean;
+    session->flags.swept = true;
+    session->flags.clean = clean;
     session_run(session);
 }
 
@@ -205,7 +205,7 @@ static void on_parked(void *owner, const char *failure)
         session_note_snapshot(session, session_cells_before(session));
         session->unparked[0] = '\0';
     }
-    session->seen.parked = true;
+    session->flags.parked = true;
     session_run(session);
 }
 
@@ -214,21 +214,21 @@ static void look_at_memory(struct session *session)
 {
     const struct box *box = interpreter_box(session->interpreter);
     uint64_t taken = 0;
-    bool runs = session->running.call ||
+    bool runs = session->run.call ||
                 session->machine.state == SESSION_PARKING ||
                 session->machine.state == SESSION_LEAVING;
     if (box_is_folder(box) || !runs)
         return;
-    session->seen.memory =
+    session->flags.memory =
         memory_exceeded(box, session->limits.memory_bytes, &taken);
-    if (session->seen.memory)
-        session->running.cell.peak_bytes = taken;
+    if (session->flags.memory)
+        session->run.cell.peak_bytes = taken;
 }
 
 static void on_dead(void *owner)
 {
     struct session *session = owner;
-    session->seen.dead = true;
+    session->flags.dead = true;
     look_at_memory(session);
     session_run(session);
 }
@@ -238,8 +238,8 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     struct session *session = owner;
     session->at_exit =
         frame->type == GUEST_DONE ? frame->at_exit : session->at_exit;
-    if (frame->type == GUEST_DONE && !session->running.call) {
-        session->seen.done = true; /* it leaves: nobody waits for an outcome */
+    if (frame->type == GUEST_DONE && !session->run.call) {
+        session->flags.done = true; /* it leaves: nobody waits for an outcome */
         session_run(session);
     } else if (frame->type == GUEST_DISPLAY || frame->type == GUEST_UPDATE) {
         outcome_display(session, frame);
@@ -254,13 +254,13 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     } else if (frame->type == GUEST_INSTALL) {
         installing_asked(session, frame);
     } else if (frame->type == GUEST_FIGURE) {
-        session->running.figures = true;
+        session->run.figures = true;
     } else if (frame->type == GUEST_DRAWING) {
-        session->seen.drawing = true;
+        session->flags.drawing = true;
         session_run(session);
     } else if (frame->type == GUEST_DONE) {
         outcome_done(session, frame);
-        session->seen.done = true;
+        session->flags.done = true;
         session_run(session);
     }
 }
@@ -275,9 +275,9 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
         .offset = offset,
         .data = bytes,
     };
-    if (!session->running.call)
+    if (!session->run.call)
         return; /* it leaves: nobody listens */
-    call_say(session->running.call, &frame);
+    call_say(session->run.call, &frame);
     session_slow_down(session);
 }
 
@@ -285,14 +285,14 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
  * is nobody left to ask. Not again until it has grown, nor often. */
 static void trace_growth(struct session *session)
 {
-    struct running *running = &session->running;
+    struct cell_run *run = &session->run;
     uint64_t limit = session->limits.memory_bytes;
     uint64_t taken = memory_peak_bytes(interpreter_box(session->interpreter));
     if (session->machine.state != SESSION_RUNNING || taken < limit / 4 * 3 ||
-        taken < running->traced_bytes + limit / 16)
+        taken < run->traced_bytes + limit / 16)
         return;
-    running->traced_bytes = taken;
-    running->traces++;
+    run->traced_bytes = taken;
+    run->traces++;
     interpreter_trace(session->interpreter);
 }
 
@@ -309,7 +309,7 @@ static void on_measure(void *owner)
         return; /* nothing in it runs */
     alarm_set(session->measuring, MEASURE_MS);
     look_at_memory(session);
-    if (session->seen.memory)
+    if (session->flags.memory)
         session_run(session);
     else
         trace_growth(session);
@@ -327,7 +327,7 @@ void session_measure(struct session *session)
 
 void session_pop(struct session *session)
 {
-    struct request *request = session->first;
+    struct peer_request *request = session->first;
     session->first = request->next;
     request_free(request);
 }
@@ -341,14 +341,15 @@ void session_fail_first(struct session *session, const struct err *err)
 /* Everything inside is gone with it. */
 void session_drop_interpreter(struct session *session)
 {
-    if (session->wish.waiting)
-        boxes_forget(session->sessions->boxes, &session->wish);
-    box_release(session->wish.box);
-    session->wish = (struct box_wish){ 0 };
+    if (session->box_request.waiting)
+        boxes_forget(session->sessions->boxes, &session->box_request);
+    box_release(session->box_request.box);
+    session->box_request = (struct box_request){ 0 };
     interpreter_free(session->interpreter);
     session->interpreter = NULL;
     session->filled = false;
-    session->seen = (struct session_seen){ .closing = session->seen.closing };
+    session->flags =
+        (struct session_flags){ .closing = session->flags.closing };
     listing_finish(&session->files);
 }
 
@@ -376,10 +377,10 @@ static void lose_files(struct session *session, const char *why)
 /* Whoever asked is told; a session that never was does not stay. */
 static enum pace fail_open(struct session *session, const struct err *err)
 {
-    struct err why = *err; /* it may be the wish's own */
+    struct err why = *err; /* it may be the request's own */
     log_line("session.failed", session->name, "%s", why.text);
     session->again = false;
-    if (session->running.call) {
+    if (session->run.call) {
         outcome_set(session, CELL_CRASHED, CELL_LOST,
                     "it could not be run again: %s; variables and files of the "
                     "session are lost",
@@ -428,26 +429,26 @@ static enum pace find_interpreter(struct session *session)
 {
     struct sessions *all = session->sessions;
     struct interpreter *ready =
-        nursery_take(all->nursery, session->profile, &session->limits);
+        pool_take(all->pool, session->profile, &session->limits);
     if (ready) {
         begin(session, ready);
         return AGAIN;
     }
-    session->wish.on_answer = on_progress;
-    session->wish.owner = session;
-    session->wish.disk_bytes = session->limits.disk_bytes;
-    return boxes_take(all->boxes, &session->wish) ? AGAIN : WAIT;
+    session->box_request.on_answer = on_progress;
+    session->box_request.owner = session;
+    session->box_request.disk_bytes = session->limits.disk_bytes;
+    return boxes_take(all->boxes, &session->box_request) ? AGAIN : WAIT;
 }
 
 static enum pace be_born(struct session *session)
 {
     struct sessions *all = session->sessions;
-    struct zygote *zygote = nursery_zygote(all->nursery, session->profile);
-    struct box *box = session->wish.box;
+    struct zygote *zygote = pool_zygote(all->pool, session->profile);
+    struct box *box = session->box_request.box;
     struct err err;
     if (!box_limit(box, &session->limits, &err))
         return fail_open(session, &err);
-    session->wish.box = NULL;
+    session->box_request.box = NULL;
     begin(session,
           interpreter_new(all->loop, zygote, box, &session->limits, true));
     return WAIT;
@@ -458,11 +459,11 @@ static enum pace step_opening(void *owner)
     struct session *session = owner;
     struct err err;
     struct interpreter *interpreter = session->interpreter;
-    if (session->seen.closing)
+    if (session->flags.closing)
         return session_end(session);
     /* The zygote may have died over it: once more, in a box of its own. */
-    bool keeps = session->running.call != NULL; /* its files, for a cell */
-    if (session->seen.dead && !session->again && !keeps) {
+    bool keeps = session->run.call != NULL; /* its files, for a cell */
+    if (session->flags.dead && !session->again && !keeps) {
         log_line("session.again", session->name, "%s",
                  interpreter_cause(interpreter));
         session->again = true;
@@ -470,19 +471,20 @@ static enum pace step_opening(void *owner)
         session_drop_interpreter(session);
         return AGAIN;
     }
-    if (session->seen.late || session->seen.dead) {
+    if (session->flags.late || session->flags.dead) {
         err_set(&err, ERR_RETRY, "no_interpreter", "no interpreter: %s",
-                session->seen.dead ? interpreter_cause(interpreter)
-                                   : "it was not ready in time");
+                session->flags.dead ? interpreter_cause(interpreter)
+                                    : "it was not ready in time");
         return fail_open(session, &err);
     }
     if (interpreter)
         return interpreter_is_ready(interpreter) ? opened(session) : WAIT;
-    if (session->wish.err.kind != ERR_NONE)
-        return fail_open(session, &session->wish.err);
-    if (session->wish.waiting)
+    if (session->box_request.err.kind != ERR_NONE)
+        return fail_open(session, &session->box_request.err);
+    if (session->box_request.waiting)
         return WAIT;
-    return session->wish.box ? be_born(session) : find_interpreter(session);
+    return session->box_request.box ? be_born(session)
+                                    : find_interpreter(session);
 }
 
 /* What a cell changes in the very tick of the clock in which its files were
@@ -503,11 +505,11 @@ static bool waits_for_tick(struct session *session)
 static enum pace step_idle(void *owner)
 {
     struct session *session = owner;
-    if (session->seen.closing)
+    if (session->flags.closing)
         return session_close(session);
-    if (session->seen.dead)
+    if (session->flags.dead)
         return session_kill(session);
-    if (session->running.call)
+    if (session->run.call)
         return session_begin_cell(session); /* again */
     if (session->first && session->interpreter)
         return waits_for_tick(session) ? WAIT : session_serve(session);
@@ -515,7 +517,7 @@ static enum pace step_idle(void *owner)
         session_enter(session, SESSION_OPENING);
         return AGAIN;
     }
-    return session->seen.late ? session_close(session) : WAIT;
+    return session->flags.late ? session_close(session) : WAIT;
 }
 
 static enum pace step_ended(void *owner)
@@ -547,16 +549,15 @@ void session_free(struct session *session)
 {
     struct err err;
     err_set(&err, ERR_RETRY, "session_failed", "the session was closed");
-    if (session->running.call)
-        peer_fail(session->running.call->peer, session->running.call->ref,
-                  &err);
+    if (session->run.call)
+        peer_fail(session->run.call->peer, session->run.call->ref, &err);
     while (session->first)
         session_fail_first(session, &err);
     session_drop_interpreter(session);
     close_fd(&session->sending);
     tool_end(session);
-    arena_finish(&session->running.arena);
-    arena_finish(&session->running.asked_arena);
+    arena_finish(&session->run.arena);
+    arena_finish(&session->run.asked_arena);
     install_free(session->install);
     calls_finish(&session->calls);
     alarm_free(session->deadline);

@@ -56,7 +56,7 @@ enum session_state {
 };
 
 /* What callbacks record and steps look at. */
-struct session_seen {
+struct session_flags {
     bool late;    /* the state's deadline has passed */
     bool dead;    /* the interpreter ended */
     bool drawing; /* it said that the code is over */
@@ -72,7 +72,7 @@ struct session_seen {
     bool installed; /* packages are, or are not to be had */
 };
 
-enum stop {
+enum cell_stop {
     STOP_NONE, /* it ended by itself, well or not */
     STOP_LIMIT,
     STOP_ASKED,
@@ -80,10 +80,11 @@ enum stop {
 };
 
 /* The cell that runs, and what is known of its end. */
-struct running {
-    struct call *call; /* NULL: none runs; the interpreter died between two */
+struct cell_run {
+    struct session_call
+        *call; /* NULL: none runs; the interpreter died between two */
     uint64_t number, limit_ms, started_ms;
-    enum stop stop;
+    enum cell_stop stop;
     uint64_t traced_bytes; /* when it was asked where it is, near its limit */
     size_t traces;         /* how often */
     struct tools tools;
@@ -112,14 +113,14 @@ struct session {
     char name[MAX_NAME_BYTES + 1];
     char holder[MAX_NAME_BYTES + 1]; /* this one, of all of that name */
     struct machine machine;          /* enum session_state */
-    struct session_seen seen;
+    struct session_flags flags;
     struct session_limits limits;
     enum profile profile;
-    struct alarm *deadline;
-    struct alarm *measuring; /* memory, while its code runs */
-    struct request *first;   /* what is asked, in order */
+    struct loop_alarm *deadline;
+    struct loop_alarm *measuring; /* memory, while its code runs */
+    struct peer_request *first;   /* what is asked, in order */
 
-    struct box_wish wish;
+    struct box_request box_request;
     struct interpreter *interpreter;
     uint64_t born_bytes;    /* resident, when it was ready */
     bool filled;            /* a cell has ended in it */
@@ -140,12 +141,12 @@ struct session {
     bool emptied;      /* its files are gone as well */
     const char *blame; /* why it is killed, when it has not died by itself */
 
-    struct calls calls;
-    struct running running;
+    struct session_calls calls;
+    struct cell_run run;
     struct install *install; /* that goes on */
     uint64_t cells;
     uint64_t idle_since_ms;
-    struct listing files; /* as the last cell left them */
+    struct file_listing files; /* as the last cell left them */
     bool files_stale;
     bool again;          /* an interpreter of this opening died: the last try */
     uint64_t failed_put; /* ref: its other pieces are ignored */
@@ -167,7 +168,7 @@ void session_describe(const struct session *session, struct session_info *info);
 void session_run(struct session *session);
 
 /* request.c: takes the request. */
-void session_ask(struct session *session, struct request *request);
+void session_ask(struct session *session, struct peer_request *request);
 /* The peer went away: what it asked and was not begun is dropped. */
 void session_leave(struct session *session, struct peer *peer);
 
@@ -180,7 +181,7 @@ void session_hold(struct session *session);
 
 /* outcome.c: from what was seen to FRAME_DONE. What is set first is the
  * reason; what follows is appended to it. */
-void outcome_begin(struct session *session, struct call *call,
+void outcome_begin(struct session *session, struct session_call *call,
                    const struct frame *frame, uint64_t limit_ms);
 void outcome_display(struct session *session, const struct guest_frame *told);
 void outcome_clear(struct session *session, const struct guest_frame *told);

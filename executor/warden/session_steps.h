@@ -93,7 +93,7 @@ machine_step step_installing;
 /* -------- workspace.c, as files.h says, of this session */
 
 /* A listing of what cannot be reached is empty. */
-void session_list(const struct session *session, struct listing *listing);
+void session_list(const struct session *session, struct file_listing *listing);
 bool session_put(const struct session *session, const struct frame *frame,
                  struct err *err);
 bool session_open_file(const struct session *session, struct view name, int *fd,

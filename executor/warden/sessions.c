@@ -122,7 +122,7 @@ static void describe(struct session *session, void *with)
 }
 
 static void answer_sessions(struct sessions *sessions,
-                            const struct request *request)
+                            const struct peer_request *request)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct list list = {
@@ -137,7 +137,7 @@ static void answer_sessions(struct sessions *sessions,
                 });
 }
 
-void sessions_ask(struct sessions *sessions, struct request *request)
+void sessions_ask(struct sessions *sessions, struct peer_request *request)
 {
     const struct frame *frame = &request->frame;
     struct session *session = find(sessions, frame->session);

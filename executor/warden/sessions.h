@@ -2,16 +2,16 @@
 #ifndef EXECUTOR_WARDEN_SESSIONS_H
 #define EXECUTOR_WARDEN_SESSIONS_H
 
-#include "executor/warden/nursery.h"
+#include "executor/warden/pool.h"
 #include "executor/warden/session.h"
 
 enum { SESSION_BUCKETS = 1024 };
 
 struct sessions {
     uv_loop_t *loop;
-    const struct settings *settings;
+    const struct executor_settings *settings;
     struct boxes *boxes;
-    struct nursery *nursery;
+    struct interpreter_pool *pool;
     struct session *buckets[SESSION_BUCKETS]; /* by name */
     struct packages *packages; /* NULL: none are installed on demand */
     size_t count;
@@ -23,7 +23,7 @@ struct sessions {
 void sessions_name(struct sessions *sessions);
 
 /* Takes the request, and finds or makes the session that it is for. */
-void sessions_ask(struct sessions *sessions, struct request *request);
+void sessions_ask(struct sessions *sessions, struct peer_request *request);
 /* The peer went away. */
 void sessions_leave(struct sessions *sessions, struct peer *peer);
 /* A peer has begun to lag: its sessions wait. */

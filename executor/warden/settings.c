@@ -14,7 +14,7 @@
 #include "executor/proxy/hosts.h"
 #include "schemas/message/limits.h"
 
-#define AT(member) offsetof(struct settings, member)
+#define AT(member) offsetof(struct executor_settings, member)
 #define MIB (UINT64_C(1) << 20)
 #define TIB (UINT64_C(1) << 40)
 
@@ -46,7 +46,7 @@ static bool must(struct err *err, const char *what)
 
 static bool read_mode(void *place, const char *text, struct err *err)
 {
-    struct settings *settings = place;
+    struct executor_settings *settings = place;
     char *rest;
     unsigned long mode = strtoul(text, &rest, 8);
     if (*text < '0' || *text > '7' || *rest || mode > 0777)
@@ -63,7 +63,7 @@ static bool is_folder(const char *path)
 
 static bool read_packages(void *place, const char *text, struct err *err)
 {
-    struct settings *settings = place;
+    struct executor_settings *settings = place;
     bool is_off = strcmp(text, "off") == 0;
     if (!is_off && strcmp(text, "index") != 0 &&
         !(text[0] == '/' && is_folder(text)))
@@ -102,7 +102,7 @@ static bool read_hosts(const char *text, struct buf *list, struct err *err)
 
 static bool read_network(void *place, const char *text, struct err *err)
 {
-    struct settings *settings = place;
+    struct executor_settings *settings = place;
     CLEANUP(cleanup_free) struct hosts *hosts = calloc(1, sizeof(*hosts));
     CLEANUP(buf_finish) struct buf list;
     struct err why = { .text = "no memory" };
@@ -132,7 +132,7 @@ static bool read_uid(const char *text, const char **rest, uid_t *uid)
 
 static bool read_uid_range(void *place, const char *text, struct err *err)
 {
-    struct settings *settings = place;
+    struct executor_settings *settings = place;
     const char *rest;
     struct uid_range range = { 0, 0 };
     bool is_auto = strcmp(text, "auto") == 0;
@@ -153,7 +153,7 @@ static bool read_uid_range(void *place, const char *text, struct err *err)
 
 static bool read_cgroup(void *place, const char *text, struct err *err)
 {
-    struct settings *settings = place;
+    struct executor_settings *settings = place;
     settings->cgroups = strcmp(text, "auto") == 0;
     return settings->cgroups || strcmp(text, "off") == 0 ||
            must(err, "auto or off");
@@ -419,7 +419,7 @@ static bool find_program(char **path, const char *name)
     return false;
 }
 
-static bool find_programs(struct settings *settings)
+static bool find_programs(struct executor_settings *settings)
 {
     return find_program(&settings->box_path, "quern-box") &&
            find_program(&settings->guest_path, "quern-guest") &&
@@ -430,7 +430,8 @@ static bool find_programs(struct settings *settings)
 /* Without a box nothing would keep code from going past the proxy, or from
  * installing what it likes. Which packages, must be said where anybody may add
  * some. */
-static bool check_together(const struct settings *settings, struct err *err)
+static bool check_together(const struct executor_settings *settings,
+                           struct err *err)
 {
     const char *packages = settings->packages;
     if (settings->insecure && (packages || settings->hosts))
@@ -443,20 +444,21 @@ static bool check_together(const struct settings *settings, struct err *err)
                    "--packages index needs --packages-allow");
 }
 
-bool settings_read(struct settings *settings, char *const *argv, int *status)
+bool settings_read(struct executor_settings *settings, char *const *argv,
+                   int *status)
 {
-    enum setting_wish wish;
+    enum setting_request request;
     struct err err;
-    *settings = (struct settings){ 0 };
-    if (!setting_load(&settings_table, settings, argv, &wish, &err) ||
-        (wish == SETTING_RUN && !check_together(settings, &err))) {
+    *settings = (struct executor_settings){ 0 };
+    if (!setting_load(&settings_table, settings, argv, &request, &err) ||
+        (request == SETTING_RUN && !check_together(settings, &err))) {
         fprintf(stderr, "quern-executor: %s\nSee quern-executor --help\n",
                 err.text);
         *status = EX_USAGE;
         return false;
     }
-    if (wish != SETTING_RUN) {
-        setting_print(&settings_table, wish, QUERN_VERSION, stdout);
+    if (request != SETTING_RUN) {
+        setting_print(&settings_table, request, QUERN_VERSION, stdout);
         *status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;
         return false;
     }
@@ -469,7 +471,7 @@ bool settings_read(struct settings *settings, char *const *argv, int *status)
     return find_programs(settings);
 }
 
-void settings_finish(struct settings *settings)
+void settings_finish(struct executor_settings *settings)
 {
     setting_finish(&settings_table, settings);
     free(settings->packages);

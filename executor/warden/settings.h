@@ -10,7 +10,7 @@
 #include "schemas/message/frame.h"
 #include "schemas/settings/setting.h"
 
-enum level {
+enum box_level {
     LEVEL_BOXED,   /* namespaces and seccomp: never less */
     LEVEL_WATCHED, /* and Landlock, and the memory of a box is limited */
     LEVEL_FULL,    /* and the kernel limits it, and processes: cgroups */
@@ -27,7 +27,7 @@ struct uid_range {
 };
 enum { MAX_BOX_UID = 2147483647 }; /* some programs read more as negative */
 
-struct settings {
+struct executor_settings {
     char *socket_path;
     char *user;           /* NULL: quern, or a number without a name */
     char *group;          /* of the socket; NULL: the user's */
@@ -51,7 +51,7 @@ struct settings {
     uint64_t ready;               /* interpreters that wait for a session */
     uint64_t renew_ms;            /* a zygote is as old as that at most, */
     uint64_t renew_forks;         /* ... or has forked so many */
-    enum level level;
+    enum box_level level;
     struct uid_range uids; /* of boxes, a user id each */
     bool own_uids;         /* ... wherever they can be had */
     bool cgroups;          /* limit boxes by them, where it can be done */
@@ -63,7 +63,8 @@ extern const struct setting_table settings_table;
 
 /* Reads the command line, the environment and the file that --config names.
  * False: *status is what the process ends with. */
-bool settings_read(struct settings *settings, char *const *argv, int *status);
-void settings_finish(struct settings *settings);
+bool settings_read(struct executor_settings *settings, char *const *argv,
+                   int *status);
+void settings_finish(struct executor_settings *settings);
 
 #endif

@@ -23,20 +23,20 @@ enum { NAMELESS_ID = 61184 };
 
 enum { BACKLOG = 64 };
 
-bool user_find(const struct settings *settings, struct ids *ids,
+bool user_find(const struct executor_settings *settings, struct user_ids *ids,
                struct err *err)
 {
     const char *name = settings->user ? settings->user : "quern";
     const struct passwd *entry = getpwnam(name);
     if (entry)
-        *ids = (struct ids){ entry->pw_uid, entry->pw_gid };
+        *ids = (struct user_ids){ entry->pw_uid, entry->pw_gid };
     else if (!settings->user)
-        *ids = (struct ids){ NAMELESS_ID, NAMELESS_ID };
+        *ids = (struct user_ids){ NAMELESS_ID, NAMELESS_ID };
     else
         return err_set(err, ERR_REJECT, "bad_setting", "--user %s: unknown",
                        name);
     if (geteuid() != 0)
-        *ids = (struct ids){ geteuid(), getegid() };
+        *ids = (struct user_ids){ geteuid(), getegid() };
     else if (ids->uid == 0)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "--user: root is not a user for running other "
@@ -62,7 +62,7 @@ static bool address_of(const char *path, struct sockaddr_un *address,
     return true;
 }
 
-static bool make_folder(const char *path, struct ids ids)
+static bool make_folder(const char *path, struct user_ids ids)
 {
     char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
     const char *slash = strrchr(path, '/');
@@ -90,8 +90,8 @@ static bool make_way(const char *path, struct err *err)
     return unlink(path) == 0 || errno == ENOENT || fail(err, path);
 }
 
-static bool hand_over(const struct settings *settings, struct ids ids,
-                      struct err *err)
+static bool hand_over(const struct executor_settings *settings,
+                      struct user_ids ids, struct err *err)
 {
     const char *path = settings->socket_path;
     if (settings->group) {
@@ -108,7 +108,7 @@ static bool hand_over(const struct settings *settings, struct ids ids,
     return chmod(path, settings->mode) == 0 || fail(err, path);
 }
 
-int socket_bind(const struct settings *settings, struct ids ids,
+int socket_bind(const struct executor_settings *settings, struct user_ids ids,
                 struct err *err)
 {
     const char *path = settings->socket_path;
@@ -153,7 +153,7 @@ static bool drop_rights(void)
            syscall(SYS_capset, &header, none) == 0;
 }
 
-bool user_drop(struct ids ids, struct err *err)
+bool user_drop(struct user_ids ids, struct err *err)
 {
     if (geteuid() != 0)
         return drop_rights() || fail(err, "capabilities");

@@ -7,17 +7,17 @@
 
 #include "executor/warden/settings.h"
 
-struct ids {
+struct user_ids {
     uid_t uid;
     gid_t gid;
 };
 
 /* Who we are to be: of the settings for root, others stay who they are. */
-bool user_find(const struct settings *settings, struct ids *ids,
+bool user_find(const struct executor_settings *settings, struct user_ids *ids,
                struct err *err);
 /* Root becomes that user, others give up what capabilities they have, for good.
  */
-bool user_drop(struct ids ids, struct err *err);
+bool user_drop(struct user_ids ids, struct err *err);
 
 /* Whom we are may start that program; else which folder keeps us out. Asked
  * after user_drop(): root may go anywhere. */
@@ -25,7 +25,7 @@ bool user_can_run(const char *path, struct err *err);
 
 /* Makes the folder if need be, replaces a socket that nobody answers, binds
  * and listens, gives it to the user and group of the settings. -1 with err. */
-int socket_bind(const struct settings *settings, struct ids ids,
+int socket_bind(const struct executor_settings *settings, struct user_ids ids,
                 struct err *err);
 
 /* Tells systemd, where there is one: "READY=1", "STOPPING=1". */

@@ -12,14 +12,14 @@
 
 static uint64_t most_ms(const struct session *session)
 {
-    const struct tools *tools = &session->running.tools;
+    const struct tools *tools = &session->run.tools;
     uint64_t most = session->sessions->settings->tool_ms;
     return most > tools->stood_ms ? most - tools->stood_ms : 0;
 }
 
 static void stop_clock(struct session *session)
 {
-    struct tools *tools = &session->running.tools;
+    struct tools *tools = &session->run.tools;
     uint64_t now = clock_ms();
     if (tools->stands_ms > 0 || most_ms(session) == 0 || now >= tools->due_ms)
         return;
@@ -29,7 +29,7 @@ static void stop_clock(struct session *session)
 
 static bool start_clock(struct session *session)
 {
-    struct tools *tools = &session->running.tools;
+    struct tools *tools = &session->run.tools;
     uint64_t now = clock_ms();
     if (tools->stands_ms == 0)
         return false;
@@ -44,7 +44,7 @@ static bool start_clock(struct session *session)
 bool tool_goes_on(struct session *session)
 {
     bool stood = start_clock(session);
-    session->seen.late = !stood;
+    session->flags.late = !stood;
     return stood;
 }
 
@@ -53,12 +53,12 @@ bool tool_goes_on(struct session *session)
 void tool_begin(struct session *session, bool offered)
 {
     uint64_t now = clock_ms();
-    session->running.tools = (struct tools){
+    session->run.tools = (struct tools){
         .offered = offered,
-        .last = session->running.tools.last,
+        .last = session->run.tools.last,
         .left = QUESTION_BURST,
         .counted_ms = now,
-        .due_ms = now + session->running.limit_ms,
+        .due_ms = now + session->run.limit_ms,
     };
 }
 
@@ -79,7 +79,7 @@ static void close_call(struct tools *tools, struct open_call *open)
 
 void tool_end(struct session *session)
 {
-    struct tools *tools = &session->running.tools;
+    struct tools *tools = &session->run.tools;
     for (size_t i = 0; i < MAX_OPEN_QUESTIONS; i++)
         if (tools->open[i].number > 0)
             close_call(tools, &tools->open[i]);
@@ -87,7 +87,7 @@ void tool_end(struct session *session)
 
 static void pass_on(struct session *session, const struct open_call *open)
 {
-    const struct call *call = session->running.call;
+    const struct session_call *call = session->run.call;
     peer_answer(call->peer, call->ref,
                 (struct frame){
                     .type = FRAME_TOOL,
@@ -100,7 +100,7 @@ static void pass_on(struct session *session, const struct open_call *open)
 
 void tool_ask_again(struct session *session)
 {
-    struct tools *tools = &session->running.tools;
+    struct tools *tools = &session->run.tools;
     for (size_t i = 0; i < MAX_OPEN_QUESTIONS; i++)
         if (tools->open[i].number > 0)
             pass_on(session, &tools->open[i]);
@@ -154,24 +154,24 @@ static void tell_guest(struct session *session, struct guest_frame *answer)
     if (interpreter_send(session->interpreter, answer, &err))
         return;
     log_line("session.deaf", session->name, "%s", err.text);
-    session->seen.deaf = true;
+    session->flags.deaf = true;
 }
 
 void tool_hold(struct session *session)
 {
-    session->running.tools.waits++;
+    session->run.tools.waits++;
     stop_clock(session);
 }
 
 void tool_release(struct session *session)
 {
-    if (--session->running.tools.waits == 0)
+    if (--session->run.tools.waits == 0)
         start_clock(session);
 }
 
 void tool_ask(struct session *session, const struct guest_frame *frame)
 {
-    struct tools *tools = &session->running.tools;
+    struct tools *tools = &session->run.tools;
     struct err err;
     tools->asked++;
     if (!refuse(session, tools, frame, &err)) {
@@ -196,8 +196,8 @@ void tool_ask(struct session *session, const struct guest_frame *frame)
 
 void tool_answer(struct session *session, const struct frame *frame)
 {
-    struct tools *tools = &session->running.tools;
-    const struct call *call = session->running.call;
+    struct tools *tools = &session->run.tools;
+    const struct session_call *call = session->run.call;
     struct open_call *open =
         call && view_is(frame->call, call->id) && frame->number > 0
             ? find_open(tools, frame->number)

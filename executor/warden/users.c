@@ -110,8 +110,9 @@ static bool find_subids(uid_t uid, struct uid_range *range)
     return range->first <= range->last;
 }
 
-static bool find_range(struct users *users, const struct settings *settings,
-                       struct ids ids, struct uid_range *range)
+static bool find_range(struct users *users,
+                       const struct executor_settings *settings,
+                       struct user_ids ids, struct uid_range *range)
 {
     *range = settings->uids;
     if (range->last > 0 || find_subids(ids.uid, range))
@@ -169,7 +170,7 @@ static void take_blocks(struct users *users, struct uid_range range,
 
 /* Gives the process that is in a new namespace of the user's own, and the end
  * of a socket: it lives until that is closed. */
-static pid_t begin_pool(struct ids ids, int *end)
+static pid_t begin_pool(struct user_ids ids, int *end)
 {
     int pair[2];
     char word = 0;
@@ -257,7 +258,7 @@ static bool map_pool(struct users *users, pid_t pid)
     return false;
 }
 
-static bool make_pool(struct users *users, struct ids ids)
+static bool make_pool(struct users *users, struct user_ids ids)
 {
     char path[40];
     CLEANUP(close_fd) int end = -1;
@@ -383,8 +384,9 @@ static void give_up_blocks(struct users *users)
         close_fd(&users->locks[--users->blocks]);
 }
 
-static bool find_pool(struct users *users, const struct settings *settings,
-                      struct ids ids)
+static bool find_pool(struct users *users,
+                      const struct executor_settings *settings,
+                      struct user_ids ids)
 {
     struct uid_range range;
     if (!find_range(users, settings, ids, &range))
@@ -400,8 +402,8 @@ static bool find_pool(struct users *users, const struct settings *settings,
     return make_pool(users, ids);
 }
 
-bool users_open(struct users **opened, const struct settings *settings,
-                struct ids ids, struct err *err)
+bool users_open(struct users **opened, const struct executor_settings *settings,
+                struct user_ids ids, struct err *err)
 {
     struct users *users = *opened = allocate(sizeof(*users));
     users->pool = -1;

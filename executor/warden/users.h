@@ -26,8 +26,8 @@ struct users;
 /* Before user_drop(). Never NULL: where there can be no pool, users_count() is
  * 0 and users_lack() says why. False: a range was demanded and is not to be
  * had. */
-bool users_open(struct users **users, const struct settings *settings,
-                struct ids ids, struct err *err);
+bool users_open(struct users **users, const struct executor_settings *settings,
+                struct user_ids ids, struct err *err);
 void users_free(struct users *users); /* accepts NULL */
 
 size_t users_count(const struct users *users);

@@ -15,7 +15,7 @@ enum { STACK_BYTES = 512 << 10 };
 
 static char stack[STACK_BYTES] __attribute__((aligned(64)));
 
-struct errand {
+struct visit {
     int user_namespace;
     void (*act)(void *context);
     void *context;
@@ -26,11 +26,11 @@ struct errand {
  * this process, and find the warden's. */
 static int run(void *argument)
 {
-    struct errand *errand = argument;
-    if (setns(errand->user_namespace, CLONE_NEWUSER) == 0 &&
-        box_become_user() && box_forget_rights()) {
-        errand->act(errand->context);
-        errand->done = true;
+    struct visit *task = argument;
+    if (setns(task->user_namespace, CLONE_NEWUSER) == 0 && box_become_user() &&
+        box_forget_rights()) {
+        task->act(task->context);
+        task->done = true;
     }
     return 0; /* that ends the process, not ours */
 }
@@ -41,7 +41,7 @@ bool visit(const struct box *box, void (*act)(void *context), void *context)
         act(context);
         return true;
     }
-    struct errand errand = {
+    struct visit task = {
         .user_namespace = box_namespaces(box)[FORK_USER_NS],
         .act = act,
         .context = context,
@@ -50,13 +50,13 @@ bool visit(const struct box *box, void (*act)(void *context), void *context)
     sigfillset(&all); /* handlers are for the warden itself */
     sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = clone(run, stack + STACK_BYTES,
-                      CLONE_VM | CLONE_VFORK | CLONE_FILES, &errand);
+                      CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
     int error = errno;
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
         ;
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (!errand.done)
+    if (!task.done)
         log_line("box.unvisited", NULL, "%s",
                  pid < 0 ? strerror(error) : "its user is out of reach");
-    return errand.done;
+    return task.done;
 }

@@ -3,9 +3,9 @@
 #include "executor/warden/session_steps.h"
 #include "executor/warden/visit.h"
 
-struct errand {
+struct workspace_task {
     int workspace;
-    struct listing *listing;
+    struct file_listing *listing;
     const struct frame *frame;
     struct view name;
     int *fd;
@@ -19,61 +19,61 @@ static struct box *box_of(const struct session *session)
     return interpreter_box(session->interpreter);
 }
 
-static bool carry_out(const struct session *session, struct errand *errand,
-                      void (*act)(void *context))
+static bool carry_out(const struct session *session,
+                      struct workspace_task *task, void (*act)(void *context))
 {
-    errand->workspace = box_workspace(box_of(session));
-    if (!visit(box_of(session), act, errand) && errand->err)
-        err_set(errand->err, ERR_RETRY, "session_failed",
+    task->workspace = box_workspace(box_of(session));
+    if (!visit(box_of(session), act, task) && task->err)
+        err_set(task->err, ERR_RETRY, "session_failed",
                 "the session's files are out of reach");
-    return errand->good;
+    return task->good;
 }
 
 static void list(void *context)
 {
-    struct errand *errand = context;
-    listing_read(errand->listing, errand->workspace);
+    struct workspace_task *task = context;
+    listing_read(task->listing, task->workspace);
 }
 
 static void put(void *context)
 {
-    struct errand *errand = context;
-    const struct frame *frame = errand->frame;
-    errand->good = files_put(errand->workspace, frame->name, frame->offset,
-                             frame->data, errand->err);
+    struct workspace_task *task = context;
+    const struct frame *frame = task->frame;
+    task->good = files_put(task->workspace, frame->name, frame->offset,
+                           frame->data, task->err);
 }
 
 static void open_file(void *context)
 {
-    struct errand *errand = context;
-    errand->good = files_open(errand->workspace, errand->name, errand->fd,
-                              errand->bytes, errand->err);
+    struct workspace_task *task = context;
+    task->good = files_open(task->workspace, task->name, task->fd, task->bytes,
+                            task->err);
 }
 
 /* After each cell: a visit takes longer than all else that the warden does
  * then. What code in the box makes is for everybody to look at, unless it says
  * otherwise, and nobody but the warden can. */
-void session_list(const struct session *session, struct listing *listing)
+void session_list(const struct session *session, struct file_listing *listing)
 {
-    struct errand errand = { .listing = listing };
+    struct workspace_task task = { .listing = listing };
     if (!listing_read(listing, box_workspace(box_of(session))))
-        carry_out(session, &errand, list);
+        carry_out(session, &task, list);
 }
 
 bool session_put(const struct session *session, const struct frame *frame,
                  struct err *err)
 {
-    struct errand errand = { .frame = frame, .err = err };
-    return carry_out(session, &errand, put);
+    struct workspace_task task = { .frame = frame, .err = err };
+    return carry_out(session, &task, put);
 }
 
-/* NOLINTBEGIN(readability-non-const-parameter): the errand sets them */
+/* NOLINTBEGIN(readability-non-const-parameter): the task sets them */
 bool session_open_file(const struct session *session, struct view name, int *fd,
                        uint64_t *bytes, struct err *err)
 {
-    struct errand errand = {
+    struct workspace_task task = {
         .name = name, .fd = fd, .bytes = bytes, .err = err
     };
-    return carry_out(session, &errand, open_file);
+    return carry_out(session, &task, open_file);
 }
 /* NOLINTEND(readability-non-const-parameter) */

@@ -34,26 +34,27 @@ struct parent {
     int process; /* pidfd */
     bool ready;  /* everything is loaded */
     struct buf input;
-    int passenger; /* the pidfd of the FORKED that is coming in */
-    bool reading;  /* frames are being handled: */
-    bool ended;    /* ... it goes when that is over */
+    int sent_fd;  /* the pidfd of the FORKED that is coming in */
+    bool reading; /* frames are being handled: */
+    bool ended;   /* ... it goes when that is over */
 };
 
 struct zygote {
     uv_loop_t *loop;
-    const struct settings *settings;
+    const struct executor_settings *settings;
     enum profile profile;
     struct parent *now;  /* forks; NULL: none is there */
     struct parent *next; /* loads */
     uint64_t generation, forks;
     char libraries[MAX_LIBRARIES_BYTES + 1];
-    unsigned int failures; /* to get ready, one after the other */
-    struct alarm *answer;  /* is due from the one that forks */
-    struct alarm *loading; /* is due to be over; or: start the next */
-    struct birth *wanted;
-    struct birth *asked; /* whose answer is due; NULL: nobody's any more */
-    bool due;            /* an answer */
-    struct birth *living[PID_BUCKETS];
+    unsigned int failures;      /* to get ready, one after the other */
+    struct loop_alarm *answer;  /* is due from the one that forks */
+    struct loop_alarm *loading; /* is due to be over; or: start the next */
+    struct child_process *wanted;
+    struct child_process
+        *asked; /* whose answer is due; NULL: nobody's any more */
+    bool due;   /* an answer */
+    struct child_process *living[PID_BUCKETS];
     uint64_t numbers;
     struct orphans *orphans;
     void (*on_up)(void *owner);
@@ -62,23 +63,23 @@ struct zygote {
 
 static void ask_next(struct zygote *zygote);
 
-/* ----------------------------------------------------------------- births */
+/* ----------------------------------------------------------------- forks */
 
-static struct birth **bucket(struct zygote *zygote, uint64_t pid)
+static struct child_process **bucket(struct zygote *zygote, uint64_t pid)
 {
     return &zygote->living[pid % PID_BUCKETS];
 }
 
 static void answer_asked(struct zygote *zygote, uint64_t pid, int pidfd)
 {
-    struct birth *birth = zygote->asked;
+    struct child_process *child = zygote->asked;
     zygote->asked = NULL;
-    birth->pid = pid;
+    child->pid = pid;
     if (pid > 0) {
-        birth->next = *bucket(zygote, pid);
-        *bucket(zygote, pid) = birth;
+        child->next = *bucket(zygote, pid);
+        *bucket(zygote, pid) = child;
     }
-    birth->on_born(birth->owner, pidfd);
+    child->on_forked(child->owner, pidfd);
 }
 
 static void answer_came(struct zygote *zygote)
@@ -87,12 +88,13 @@ static void answer_came(struct zygote *zygote)
     alarm_stop(zygote->answer);
 }
 
-static void unlink_birth(struct birth **link, const struct birth *birth)
+static void unlink_child(struct child_process **link,
+                         const struct child_process *child)
 {
-    while (*link && *link != birth)
+    while (*link && *link != child)
         link = &(*link)->next;
     if (*link)
-        *link = birth->next;
+        *link = child->next;
 }
 
 /* ------------------------------------------------------------ up and down */
@@ -100,7 +102,7 @@ static void unlink_birth(struct birth **link, const struct birth *birth)
 static void release(struct parent *parent)
 {
     buf_finish(&parent->input);
-    close_fd(&parent->passenger);
+    close_fd(&parent->sent_fd);
     free(parent);
 }
 
@@ -122,12 +124,13 @@ static void end_parent(struct parent *parent)
 static void refuse_wanted(struct zygote *zygote)
 {
     size_t count = 0;
-    for (struct birth *birth = zygote->wanted; birth; birth = birth->next)
+    for (struct child_process *child = zygote->wanted; child;
+         child = child->next)
         count++;
     while (count-- > 0 && zygote->wanted) {
-        struct birth *birth = zygote->wanted;
-        zygote->wanted = birth->next;
-        birth->on_born(birth->owner, -1);
+        struct child_process *child = zygote->wanted;
+        zygote->wanted = child->next;
+        child->on_forked(child->owner, -1);
     }
 }
 
@@ -172,12 +175,12 @@ static void succeed(struct zygote *zygote)
     zygote->on_up(zygote->owner);
 }
 
-/* An answer to a birth that was given up meanwhile has nobody: what was born
+/* An answer to a fork that was given up meanwhile has nobody: what was born
  * ends when it finds its channel closed. */
 static void take_answer(struct parent *parent, const struct guest_frame *frame)
 {
     struct zygote *zygote = parent->zygote;
-    int pidfd = take_fd(&parent->passenger);
+    int pidfd = take_fd(&parent->sent_fd);
     answer_came(zygote);
     if (zygote->asked && zygote->asked->number == frame->number)
         answer_asked(zygote, frame->pid, pidfd);
@@ -187,11 +190,11 @@ static void take_answer(struct parent *parent, const struct guest_frame *frame)
 
 static void take_exit(struct zygote *zygote, const struct guest_frame *frame)
 {
-    struct birth *birth = *bucket(zygote, frame->pid);
-    while (birth && birth->pid != frame->pid)
-        birth = birth->next;
-    if (birth)
-        birth->on_exited(birth->owner, (int)frame->wait_status);
+    struct child_process *child = *bucket(zygote, frame->pid);
+    while (child && child->pid != frame->pid)
+        child = child->next;
+    if (child)
+        child->on_exited(child->owner, (int)frame->wait_status);
 }
 
 static void take_ready(struct parent *parent, const struct guest_frame *frame)
@@ -274,8 +277,8 @@ static void on_channel(void *owner, int events)
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        close_fd(&parent->passenger);
-        parent->passenger = fds[i];
+        close_fd(&parent->sent_fd);
+        parent->sent_fd = fds[i];
     }
     parent->input.len += (size_t)got;
     handle(parent);
@@ -294,7 +297,7 @@ static void load_next(struct zygote *zygote)
                      zygote->settings->hosts ? online : NULL, NULL };
     struct parent *parent = allocate(sizeof(*parent));
     parent->zygote = zygote;
-    parent->passenger = -1;
+    parent->sent_fd = -1;
     parent->process = -1;
     buf_init(&parent->input, MAX_WORD_FRAME_BYTES + READ_BYTES);
     parent->channel = watch_new(zygote->loop, pair[0], on_channel, parent);
@@ -326,7 +329,8 @@ static void on_no_answer(void *owner)
         go_down(zygote->now, "no answer");
 }
 
-struct zygote *zygote_new(uv_loop_t *loop, const struct settings *settings,
+struct zygote *zygote_new(uv_loop_t *loop,
+                          const struct executor_settings *settings,
                           enum profile profile, void (*on_up)(void *owner),
                           void *owner)
 {
@@ -372,26 +376,26 @@ uint64_t zygote_generation(const struct zygote *zygote)
 
 /* ----------------------------------------------------------------- asking */
 
-static bool send_fork(struct zygote *zygote, struct birth *birth,
+static bool send_fork(struct zygote *zygote, struct child_process *child,
                       struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes;
     buf_init(&bytes, MAX_WORD_FRAME_BYTES);
     struct guest_frame frame = {
         .type = GUEST_FORK,
-        .number = birth->number,
-        .limits = birth->limits,
-        .awaited = birth->awaited,
+        .number = child->number,
+        .limits = child->limits,
+        .awaited = child->awaited,
     };
     if (!frame_encode(&schema_guest_frame, &frame, &bytes, err))
         return false;
     int fds[FORK_FDS];
-    const int *namespaces = box_namespaces(birth->box);
+    const int *namespaces = box_namespaces(child->box);
     if (namespaces)
         memcpy(fds, namespaces, sizeof(int) * BOX_NAMESPACES);
-    memcpy(fds + FORK_CHANNEL, birth->ends, sizeof(birth->ends));
-    fds[FORK_WORKSPACE] = box_workspace(birth->box);
-    if (!box_doors(birth->box, fds + FORK_DOORS))
+    memcpy(fds + FORK_CHANNEL, child->ends, sizeof(child->ends));
+    fds[FORK_WORKSPACE] = box_workspace(child->box);
+    if (!box_doors(child->box, fds + FORK_DOORS))
         return err_set(err, ERR_RETRY, "session_failed",
                        "no descriptors are left");
     /* Into a box: all but the last. Without one: no namespaces. */
@@ -409,41 +413,41 @@ static bool send_fork(struct zygote *zygote, struct birth *birth,
 
 static void ask_next(struct zygote *zygote)
 {
-    struct birth *birth = zygote->wanted;
+    struct child_process *child = zygote->wanted;
     struct err err;
     succeed(zygote);
-    if (!birth || zygote->due || !zygote->now)
+    if (!child || zygote->due || !zygote->now)
         return;
-    birth->number = ++zygote->numbers;
-    if (!send_fork(zygote, birth, &err)) {
+    child->number = ++zygote->numbers;
+    if (!send_fork(zygote, child, &err)) {
         go_down(zygote->now, err.text); /* the next one is asked */
         return;
     }
-    zygote->wanted = birth->next;
-    zygote->asked = birth;
+    zygote->wanted = child->next;
+    zygote->asked = child;
     zygote->due = true;
     alarm_set(zygote->answer, ANSWER_MS);
     if (++zygote->forks == zygote->settings->renew_forks && !zygote->next)
         load_next(zygote);
 }
 
-void zygote_fork(struct zygote *zygote, struct birth *birth)
+void zygote_fork(struct zygote *zygote, struct child_process *child)
 {
-    birth->next = NULL;
-    birth->pid = 0;
-    struct birth **last = &zygote->wanted;
+    child->next = NULL;
+    child->pid = 0;
+    struct child_process **last = &zygote->wanted;
     while (*last)
         last = &(*last)->next;
-    *last = birth;
+    *last = child;
     ask_next(zygote);
 }
 
-void zygote_forget(struct zygote *zygote, struct birth *birth)
+void zygote_forget(struct zygote *zygote, struct child_process *child)
 {
-    if (zygote->asked == birth)
+    if (zygote->asked == child)
         zygote->asked = NULL;
-    else if (birth->pid > 0)
-        unlink_birth(bucket(zygote, birth->pid), birth);
+    else if (child->pid > 0)
+        unlink_child(bucket(zygote, child->pid), child);
     else
-        unlink_birth(&zygote->wanted, birth);
+        unlink_child(&zygote->wanted, child);
 }

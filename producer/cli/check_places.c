@@ -180,7 +180,7 @@ static bool split_lane(const char *name, struct view *queue,
 static void check_served(struct check *check, const char *key)
 {
     struct key root = names_root(&check->names, check->partition);
-    char lanes[NAMES_MAX_KEY + 160], name[sizeof(struct encoded)];
+    char lanes[NAMES_MAX_KEY + 160], name[sizeof(struct encoded_label)];
     struct view queue, tenant;
 
     if (!split_lane(key + root.len + strlen("lane:"), &queue, &tenant))

@@ -105,9 +105,9 @@ static bool load(struct preferences *preferences, const char *given,
     CLEANUP(cleanup_free) char *path = find_file(given);
     char program[] = "quern", config[] = "--config";
     char *argv[] = { program, path ? config : NULL, path, NULL };
-    enum setting_wish wish;
+    enum setting_request request;
 
-    return setting_load(&preferences_table, preferences, argv, &wish, err);
+    return setting_load(&preferences_table, preferences, argv, &request, err);
 }
 
 static bool wanted(const struct options *options, const struct option *option,

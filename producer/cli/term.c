@@ -59,7 +59,7 @@ static void put_number(struct pane *pane, enum style style, const char *number)
     begin(pane, style);
 }
 
-static void put(struct pane *pane, enum style style, enum reading reading,
+static void put(struct pane *pane, enum style style, enum glyph_use reading,
                 struct view text)
 {
     if (text.len == 0)
@@ -80,8 +80,8 @@ static void put(struct pane *pane, enum style style, enum reading reading,
     fwrite(text.data, 1, text.len, pane->file);
 }
 
-static void term_say(struct pane *pane, enum style style, enum reading reading,
-                     struct view text)
+static void term_say(struct pane *pane, enum style style,
+                     enum glyph_use reading, struct view text)
 {
     begin(pane, style);
     put(pane, style, reading, text);
@@ -128,7 +128,7 @@ void pane_redraw(struct pane *pane)
 }
 
 void pane_quote(struct pane *pane, enum style style, const char *bar,
-                enum reading reading, struct view text)
+                enum glyph_use reading, struct view text)
 {
     while (text.len > 0) {
         const char *newline = memchr(text.data, '\n', text.len);

@@ -53,7 +53,7 @@ void pane_prose(struct pane *pane, enum style style, struct view text);
 /* Code or prose as a quotation: bar before every line. Pieces may follow each
  * other. */
 void pane_quote(struct pane *pane, enum style style, const char *bar,
-                enum reading reading, struct view text);
+                enum glyph_use reading, struct view text);
 
 /* Ends a line that was begun. */
 void pane_line(struct pane *pane);

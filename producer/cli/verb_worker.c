@@ -143,7 +143,7 @@ int verb_worker_ls(struct app *app)
     return EXIT_DONE;
 }
 
-static int drain(struct app *app, bool wish)
+static int drain(struct app *app, bool request)
 {
     struct quern_error error;
     int code = EXIT_DONE;
@@ -151,17 +151,18 @@ static int drain(struct app *app, bool wish)
     for (int i = 0; i < app->options.word_count; i++) {
         const char *name = app->options.words[i];
 
-        if (!quern_drain(app->quern, name, wish, &error))
+        if (!quern_drain(app->quern, name, request, &error))
             code = app_fail(app, &error);
         else if (app->term.json)
-            json_line(
-                json_pack("{s:s, s:b}", "worker", name, "draining", (int)wish));
+            json_line(json_pack("{s:s, s:b}", "worker", name, "draining",
+                                (int)request));
         else
             pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
-                        wish ? "takes no more jobs, leaves when those it has "
-                               "are done, and stays away until quern worker "
-                               "resume"
-                             : "may work again: it goes on, or may be started");
+                        request
+                            ? "takes no more jobs, leaves when those it has "
+                              "are done, and stays away until quern worker "
+                              "resume"
+                            : "may work again: it goes on, or may be started");
     }
     return code;
 }

@@ -3,7 +3,7 @@
 #include "schemas/redis/transition.h"
 
 static bool cancel(struct quern *quern, struct view id, struct view reason,
-                   enum cancelled *outcome, struct err *err)
+                   enum cancel_outcome *outcome, struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -17,7 +17,7 @@ static bool cancel(struct quern *quern, struct view id, struct view reason,
 bool quern_cancel(struct quern *quern, const char *id_text, const char *reason,
                   enum quern_cancelled *outcome, struct quern_error *error)
 {
-    enum cancelled cancelled;
+    enum cancel_outcome cancelled;
     struct err err = { 0 };
     struct view id;
 

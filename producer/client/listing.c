@@ -211,7 +211,7 @@ static bool search_partition(struct search *search, unsigned int partition,
                         &search->asked);
         reply = handle_call(search->quern, partition, &command, err);
         command_finish(&command);
-        if (!reply || !transition_jobs_told(reply, &next, &rows, err) ||
+        if (!reply || !transition_jobs_listed(reply, &next, &rows, err) ||
             !add_rows(search, reply, rows, err))
             return false;
         if (next.len == 0)

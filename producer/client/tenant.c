@@ -116,7 +116,7 @@ static bool tenant_count_jobs(struct tenant_census *census,
                         buf_view(&cursor), LISTING_MOST_ROWS, &filter);
         reply = handle_call(census->quern, partition, &command, err);
         command_finish(&command);
-        if (!reply || !transition_jobs_told(reply, &next, &rows, err) ||
+        if (!reply || !transition_jobs_listed(reply, &next, &rows, err) ||
             !count_rows(census, reply, rows, err))
             return false;
         if (next.len == 0)

@@ -5,13 +5,13 @@
  * in. */
 #include "schemas/json/convert.h"
 
-struct keeper {
+struct json_writer {
     msgpack_packer packer;
     struct arena *arena;
     struct err *err;
 };
 
-static bool keep_struct(struct keeper *keeper, const struct schema *schema,
+static bool keep_struct(struct json_writer *writer, const struct schema *schema,
                         const msgpack_object_map *known, const json_t *json);
 
 static int write_bytes(void *out, const char *data, size_t len)
@@ -30,9 +30,9 @@ static json_t *iterable(const json_t *json)
     return same.out;
 }
 
-static void put_name(struct keeper *keeper, struct view name)
+static void put_name(struct json_writer *writer, struct view name)
 {
-    msgpack_pack_str_with_body(&keeper->packer, name.data, name.len);
+    msgpack_pack_str_with_body(&writer->packer, name.data, name.len);
 }
 
 static const struct field *field_of(const struct schema *schema,
@@ -102,42 +102,42 @@ static size_t count_added(const struct schema *schema,
 
 /* --- what the struct had -------------------------------------------------- */
 
-static bool keep_list(struct keeper *keeper, const struct schema *of,
+static bool keep_list(struct json_writer *writer, const struct schema *of,
                       const msgpack_object_array *known, const json_t *json)
 {
-    msgpack_pack_array(&keeper->packer, known->size);
+    msgpack_pack_array(&writer->packer, known->size);
     for (uint32_t i = 0; i < known->size; i++) {
         const json_t *item = json_array_get(json, i);
 
         if (known->ptr[i].type != MSGPACK_OBJECT_MAP || !json_is_object(item))
-            msgpack_pack_object(&keeper->packer, known->ptr[i]);
-        else if (!keep_struct(keeper, of, &known->ptr[i].via.map, item))
+            msgpack_pack_object(&writer->packer, known->ptr[i]);
+        else if (!keep_struct(writer, of, &known->ptr[i].via.map, item))
             return false;
     }
     return true;
 }
 
-static bool keep_field(struct keeper *keeper, const struct field *field,
+static bool keep_field(struct json_writer *writer, const struct field *field,
                        const msgpack_object *known, const json_t *json)
 {
     if (field && field->type == FIELD_STRUCT && json_is_object(json) &&
         known->type == MSGPACK_OBJECT_MAP)
-        return keep_struct(keeper, field->of, &known->via.map, json);
+        return keep_struct(writer, field->of, &known->via.map, json);
     if (field && field->type == FIELD_LIST && json_is_array(json) &&
         known->type == MSGPACK_OBJECT_ARRAY)
-        return keep_list(keeper, field->of, &known->via.array, json);
-    msgpack_pack_object(&keeper->packer, *known);
+        return keep_list(writer, field->of, &known->via.array, json);
+    msgpack_pack_object(&writer->packer, *known);
     return true;
 }
 
-static bool keep_known(struct keeper *keeper, const struct schema *schema,
+static bool keep_known(struct json_writer *writer, const struct schema *schema,
                        const msgpack_object_map *known, const json_t *json)
 {
     for (uint32_t i = 0; known && i < known->size; i++) {
         struct view name = value_view(&known->ptr[i].key);
 
-        put_name(keeper, name);
-        if (!keep_field(keeper, field_of(schema, name), &known->ptr[i].val,
+        put_name(writer, name);
+        if (!keep_field(writer, field_of(schema, name), &known->ptr[i].val,
                         json_object_getn(json, name.data, name.len)))
             return false;
     }
@@ -146,29 +146,29 @@ static bool keep_known(struct keeper *keeper, const struct schema *schema,
 
 /* --- what it had not ------------------------------------------------------ */
 
-static bool add_member(struct keeper *keeper, const struct field *field,
+static bool add_member(struct json_writer *writer, const struct field *field,
                        const json_t *json)
 {
     const msgpack_object *value;
 
     if (field)
-        return keep_struct(keeper, field->of, NULL, json);
-    if (!json_to_value(json, &value, keeper->arena, keeper->err))
+        return keep_struct(writer, field->of, NULL, json);
+    if (!json_to_value(json, &value, writer->arena, writer->err))
         return false;
-    msgpack_pack_object(&keeper->packer, *value);
+    msgpack_pack_object(&writer->packer, *value);
     return true;
 }
 
-static bool keep_struct(struct keeper *keeper, const struct schema *schema,
+static bool keep_struct(struct json_writer *writer, const struct schema *schema,
                         const msgpack_object_map *known, const json_t *json)
 {
     const char *key;
     json_t *item;
     size_t len;
 
-    msgpack_pack_map(&keeper->packer, (known ? known->size : 0) +
+    msgpack_pack_map(&writer->packer, (known ? known->size : 0) +
                                           count_added(schema, known, json));
-    if (!keep_known(keeper, schema, known, json))
+    if (!keep_known(writer, schema, known, json))
         return false;
     json_object_keylen_foreach(iterable(json), key, len, item)
     {
@@ -176,8 +176,8 @@ static bool keep_struct(struct keeper *keeper, const struct schema *schema,
 
         if (!is_added(schema, known, name, item))
             continue;
-        put_name(keeper, name);
-        if (!add_member(keeper, field_of(schema, name), item))
+        put_name(writer, name);
+        if (!add_member(writer, field_of(schema, name), item))
             return false;
     }
     return true;
@@ -187,13 +187,13 @@ bool json_keep_unknown(const struct schema *schema, const json_t *json,
                        struct view bytes, struct buf *out, struct err *err)
 {
     struct arena arena = { 0 };
-    struct keeper keeper = { .arena = &arena, .err = err };
+    struct json_writer writer = { .arena = &arena, .err = err };
     const msgpack_object *known;
     bool kept;
 
-    msgpack_packer_init(&keeper.packer, out, write_bytes);
+    msgpack_packer_init(&writer.packer, out, write_bytes);
     kept = value_decode(bytes, &known, &arena, err) &&
-           keep_struct(&keeper, schema, &known->via.map, json);
+           keep_struct(&writer, schema, &known->via.map, json);
     arena_finish(&arena);
     if (kept && !buf_ok(out))
         return err_set(err, ERR_REJECT, "too_large",

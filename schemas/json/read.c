@@ -10,15 +10,15 @@
 #include "schemas/message/check.h"
 #include "schemas/message/rule.h"
 
-struct reader {
+struct json_reader {
     struct arena *arena;
     struct err *err;
     struct unknown *unknown; /* NULL: there may be none */
 };
 
-static bool read_field(struct reader *reader, const struct field *field,
+static bool read_field(struct json_reader *reader, const struct field *field,
                        const json_t *json, msgpack_object *out,
-                       const struct place *place);
+                       const struct field_path *place);
 
 /* jansson's iterator asks for a json_t * and changes nothing. */
 static json_t *iterable(const json_t *json)
@@ -31,7 +31,7 @@ static json_t *iterable(const json_t *json)
     return same.out;
 }
 
-static msgpack_object string_to(struct reader *reader, const char *text,
+static msgpack_object string_to(struct json_reader *reader, const char *text,
                                 size_t len)
 {
     struct view copy = arena_copy(reader->arena, (struct view){ text, len });
@@ -58,7 +58,7 @@ static msgpack_object number_to(const json_t *json)
     return object;
 }
 
-static msgpack_object new_array(struct reader *reader, size_t size)
+static msgpack_object new_array(struct json_reader *reader, size_t size)
 {
     msgpack_object object = { .type = MSGPACK_OBJECT_ARRAY };
 
@@ -68,7 +68,7 @@ static msgpack_object new_array(struct reader *reader, size_t size)
     return object;
 }
 
-static msgpack_object new_map(struct reader *reader, size_t size)
+static msgpack_object new_map(struct json_reader *reader, size_t size)
 {
     msgpack_object object = { .type = MSGPACK_OBJECT_MAP };
 
@@ -78,10 +78,10 @@ static msgpack_object new_map(struct reader *reader, size_t size)
     return object;
 }
 
-static bool read_value(struct reader *reader, const json_t *json,
+static bool read_value(struct json_reader *reader, const json_t *json,
                        msgpack_object *out, int depth);
 
-static bool read_container(struct reader *reader, const json_t *json,
+static bool read_container(struct json_reader *reader, const json_t *json,
                            msgpack_object *out, int depth)
 {
     const char *key;
@@ -110,7 +110,7 @@ static bool read_container(struct reader *reader, const json_t *json,
     return true;
 }
 
-static bool read_value(struct reader *reader, const json_t *json,
+static bool read_value(struct json_reader *reader, const json_t *json,
                        msgpack_object *out, int depth)
 {
     *out = (msgpack_object){ .type = MSGPACK_OBJECT_NIL };
@@ -140,7 +140,7 @@ static bool read_value(struct reader *reader, const json_t *json,
 bool json_to_value(const json_t *json, const msgpack_object **value,
                    struct arena *arena, struct err *err)
 {
-    struct reader reader = { arena, err, NULL };
+    struct json_reader reader = { arena, err, NULL };
     msgpack_object *object = arena_alloc(arena, sizeof(*object));
 
     if (!read_value(&reader, json, object, 0))
@@ -150,8 +150,8 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
 }
 
 /* Text, or {"base64": "..."}; anything else is left for the table to refuse. */
-static bool read_bytes(struct reader *reader, const json_t *json,
-                       msgpack_object *out, const struct place *place)
+static bool read_bytes(struct json_reader *reader, const json_t *json,
+                       msgpack_object *out, const struct field_path *place)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
     const json_t *text = json_object_get(json, "base64");
@@ -181,9 +181,9 @@ static const struct field *find_field(const struct schema *schema,
     return NULL;
 }
 
-static bool read_struct(struct reader *reader, const struct schema *schema,
+static bool read_struct(struct json_reader *reader, const struct schema *schema,
                         const json_t *json, msgpack_object *out,
-                        const struct place *outer)
+                        const struct field_path *outer)
 {
     static const struct field any = { .type = FIELD_ANY };
     /* A person may leave v out. */
@@ -205,7 +205,7 @@ static bool read_struct(struct reader *reader, const struct schema *schema,
     {
         struct view name = { key, len };
         const struct field *field = find_field(schema, name);
-        const struct place place = { outer, key, 0 };
+        const struct field_path place = { outer, key, 0 };
         msgpack_object_kv *kv = &out->via.map.ptr[i];
 
         if (schema->versioned && view_is(name, "v"))
@@ -226,9 +226,9 @@ static bool read_struct(struct reader *reader, const struct schema *schema,
     return true;
 }
 
-static bool read_list(struct reader *reader, const struct schema *of,
+static bool read_list(struct json_reader *reader, const struct schema *of,
                       const json_t *json, msgpack_object *out,
-                      const struct place *outer)
+                      const struct field_path *outer)
 {
     bool plain = of->fields[0].name == NULL;
     json_t *item;
@@ -238,7 +238,7 @@ static bool read_list(struct reader *reader, const struct schema *of,
         return read_value(reader, json, out, 0);
     *out = new_array(reader, json_array_size(json));
     json_array_foreach(json, i, item) {
-        const struct place place = { outer, NULL, i };
+        const struct field_path place = { outer, NULL, i };
         msgpack_object *to = &out->via.array.ptr[i];
 
         if (plain ? !read_field(reader, of->fields, item, to, &place)
@@ -248,8 +248,8 @@ static bool read_list(struct reader *reader, const struct schema *of,
     return true;
 }
 
-static bool read_map(struct reader *reader, const json_t *json,
-                     msgpack_object *out, const struct place *outer)
+static bool read_map(struct json_reader *reader, const json_t *json,
+                     msgpack_object *out, const struct field_path *outer)
 {
     const char *key;
     size_t len, i = 0;
@@ -260,7 +260,7 @@ static bool read_map(struct reader *reader, const json_t *json,
     *out = new_map(reader, json_object_size(json));
     json_object_keylen_foreach(iterable(json), key, len, item)
     {
-        const struct place place = { outer, key, 0 };
+        const struct field_path place = { outer, key, 0 };
         msgpack_object_kv *kv = &out->via.map.ptr[i++];
 
         kv->key = string_to(reader, key, len);
@@ -270,9 +270,9 @@ static bool read_map(struct reader *reader, const json_t *json,
     return true;
 }
 
-static bool read_field(struct reader *reader, const struct field *field,
+static bool read_field(struct json_reader *reader, const struct field *field,
                        const json_t *json, msgpack_object *out,
-                       const struct place *place)
+                       const struct field_path *place)
 {
     switch (field->type) {
     case FIELD_STRUCT:
@@ -299,7 +299,7 @@ bool json_to_message(const struct schema *schema, const json_t *json,
                      struct unknown *unknown, struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
-    struct reader reader = { arena, err, unknown };
+    struct json_reader reader = { arena, err, unknown };
     msgpack_object value;
 
     memset(message, 0, schema->size);

@@ -108,7 +108,7 @@ bool recording_write(const struct recording *recording, struct buf *out,
 
 /* --- reading -------------------------------------------------------------- */
 
-struct reader {
+struct recording_reader {
     struct recording *recording;
     struct arena *arena;
     size_t room; /* for records */
@@ -122,7 +122,7 @@ static bool bad_line(struct err *err, const char *why)
     return err_set(err, ERR_REJECT, "bad_message", "%s", why);
 }
 
-static bool read_head(struct reader *reader, const json_t *json,
+static bool read_head(struct recording_reader *reader, const json_t *json,
                       struct err *err)
 {
     json_int_t v = json_integer_value(json_object_get(json, "v"));
@@ -142,9 +142,9 @@ static bool read_head(struct reader *reader, const json_t *json,
 }
 
 /* room: of the schema's struct. Empty bytes: it is not what its table says. */
-static bool read_message(struct reader *reader, const struct schema *schema,
-                         const json_t *json, void *room, struct view *bytes,
-                         struct err *err)
+static bool read_message(struct recording_reader *reader,
+                         const struct schema *schema, const json_t *json,
+                         void *room, struct view *bytes, struct err *err)
 {
     CLEANUP(buf_finish) struct buf out = { .max = MAX_RECORDING_BYTES };
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -156,7 +156,8 @@ static bool read_message(struct reader *reader, const struct schema *schema,
     return true;
 }
 
-static bool read_job(struct reader *reader, const json_t *json, struct err *err)
+static bool read_job(struct recording_reader *reader, const json_t *json,
+                     struct err *err)
 {
     struct job job;
 
@@ -166,7 +167,7 @@ static bool read_job(struct reader *reader, const json_t *json, struct err *err)
                         &reader->recording->body, err);
 }
 
-static bool read_body(struct reader *reader, const json_t *json,
+static bool read_body(struct recording_reader *reader, const json_t *json,
                       struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORDING_BYTES };
@@ -184,8 +185,8 @@ static bool read_body(struct reader *reader, const json_t *json,
 }
 
 /* Twice the room each time: what is left behind goes with the arena. */
-static void *new_item(struct reader *reader, struct list *list, size_t *room,
-                      size_t size)
+static void *new_item(struct recording_reader *reader, struct list *list,
+                      size_t *room, size_t size)
 {
     if (list->count == *room) {
         const void *before = list->items;
@@ -198,7 +199,7 @@ static void *new_item(struct reader *reader, struct list *list, size_t *room,
     return (char *)list->items + list->count++ * size;
 }
 
-static bool read_record(struct reader *reader, const json_t *json,
+static bool read_record(struct recording_reader *reader, const json_t *json,
                         struct err *err)
 {
     struct record record;
@@ -223,8 +224,8 @@ static bool is_named_by(struct view name, struct view bytes)
 }
 
 /* As few as recording_write() is given. size: of the next one. */
-static bool has_room(const struct reader *reader, struct view name, size_t size,
-                     struct err *err)
+static bool has_room(const struct recording_reader *reader, struct view name,
+                     size_t size, struct err *err)
 {
     size_t count = reader->recording->blobs.count;
     size_t all = reader->blob_bytes + size;
@@ -239,7 +240,7 @@ static bool has_room(const struct reader *reader, struct view name, size_t size,
                    VIEW_ARG(name), all, MAX_RECORDED_BLOB_BYTES);
 }
 
-static bool read_blob(struct reader *reader, const json_t *json,
+static bool read_blob(struct recording_reader *reader, const json_t *json,
                       struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = MAX_RECORDING_BYTES };
@@ -267,7 +268,7 @@ static bool read_blob(struct reader *reader, const json_t *json,
     return true;
 }
 
-static bool read_result(struct reader *reader, const json_t *json,
+static bool read_result(struct recording_reader *reader, const json_t *json,
                         struct err *err)
 {
     struct result result;
@@ -280,7 +281,8 @@ static bool read_result(struct reader *reader, const json_t *json,
 
 static const struct {
     const char *name;
-    bool (*read)(struct reader *reader, const json_t *json, struct err *err);
+    bool (*read)(struct recording_reader *reader, const json_t *json,
+                 struct err *err);
 } kinds[] = {
     { "recording", read_head }, { "job", read_job },
     { "body", read_body },      { "record", read_record },
@@ -288,7 +290,7 @@ static const struct {
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
-static bool read_member(struct reader *reader, const json_t *line,
+static bool read_member(struct recording_reader *reader, const json_t *line,
                         struct err *err)
 {
     for (size_t i = 0; i < KINDS; i++) {
@@ -304,7 +306,8 @@ static bool read_member(struct reader *reader, const json_t *line,
                          "body, record, blob or result");
 }
 
-static bool read_line(struct reader *reader, struct view text, struct err *err)
+static bool read_line(struct recording_reader *reader, struct view text,
+                      struct err *err)
 {
     json_error_t fault;
     json_t *line = json_loadb(text.data, text.len,
@@ -333,7 +336,7 @@ static struct view next_line(struct view *rest)
 bool recording_read(struct recording *recording, struct view text,
                     struct arena *arena, struct err *err)
 {
-    struct reader reader = { .recording = recording, .arena = arena };
+    struct recording_reader reader = { .recording = recording, .arena = arena };
 
     *recording = (struct recording){ 0 };
     if (text.len > MAX_RECORDING_BYTES)

@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-enum form { NEVER, PLAIN, BIN, STR, ARRAY, MAP, EXT };
+enum value_form { NEVER, PLAIN, BIN, STR, ARRAY, MAP, EXT };
 
 /* A value's head: the form, and how many bytes or values follow. */
 struct head {
-    enum form form;
+    enum value_form form;
     uint64_t count;
 };
 
@@ -76,7 +76,7 @@ static bool read_head(struct checker *checker, struct head *head)
     else if (byte < 0xc0)
         *head = (struct head){ STR, byte & 0x1f };
     else {
-        head->form = (enum form)forms[byte - 0xc0].form;
+        head->form = (enum value_form)forms[byte - 0xc0].form;
         head->count = forms[byte - 0xc0].size;
         if (head->form != PLAIN)
             return read_count(checker, head->count, &head->count);

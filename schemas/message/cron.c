@@ -14,7 +14,7 @@ static const int64_t END_S = INT64_C(253402300800); /* the year 10000 */
 
 /* --- reading -------------------------------------------------------------- */
 
-struct field {
+struct cron_field {
     const char *name;
     int min, max;
     const char *const *names; /* of min, min + 1, ...; ends in NULL */
@@ -26,7 +26,7 @@ static const char *const months[] = { "jan", "feb", "mar", "apr", "may",
 static const char *const weekdays[] = { "sun", "mon", "tue", "wed",
                                         "thu", "fri", "sat", NULL };
 enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY, FIELDS };
-static const struct field fields[FIELDS] = {
+static const struct cron_field fields[FIELDS] = {
     [MINUTE] = { "minute", 0, 59, NULL },
     [HOUR] = { "hour", 0, 23, NULL },
     [DAY] = { "day", 1, 31, NULL },
@@ -34,7 +34,7 @@ static const struct field fields[FIELDS] = {
     [WEEKDAY] = { "weekday", 0, 7, weekdays },
 };
 
-static bool bad_part(const struct field *field, struct view part,
+static bool bad_part(const struct cron_field *field, struct view part,
                      struct err *err)
 {
     return err_set(err, ERR_REJECT, "bad_field",
@@ -70,7 +70,8 @@ static bool read_number(struct view text, int *number)
     return true;
 }
 
-static bool read_value(struct view text, const struct field *field, int *value)
+static bool read_value(struct view text, const struct cron_field *field,
+                       int *value)
 {
     for (int i = 0; field->names && field->names[i]; i++)
         if (text.len == strlen(field->names[i]) &&
@@ -83,8 +84,8 @@ static bool read_value(struct view text, const struct field *field, int *value)
 }
 
 /* "*", "5", "1-5"; sat-sun ends in 7. */
-static bool read_range(struct view text, const struct field *field, int *from,
-                       int *to, bool *single)
+static bool read_range(struct view text, const struct cron_field *field,
+                       int *from, int *to, bool *single)
 {
     struct view first;
 
@@ -107,7 +108,7 @@ static bool read_range(struct view text, const struct field *field, int *from,
     return *from <= *to;
 }
 
-static bool read_part(struct view part, const struct field *field,
+static bool read_part(struct view part, const struct cron_field *field,
                       uint64_t *bits, struct err *err)
 {
     struct view text = part;
@@ -129,7 +130,7 @@ static bool read_part(struct view part, const struct field *field,
     return true;
 }
 
-static bool read_field(struct view text, const struct field *field,
+static bool read_field(struct view text, const struct cron_field *field,
                        uint64_t *bits, struct err *err)
 {
     *bits = 0;

@@ -12,7 +12,7 @@ struct decoder {
 
 static bool decode_field(struct decoder *decoder, const struct field *field,
                          const msgpack_object *value, void *out,
-                         const struct place *place);
+                         const struct field_path *place);
 
 static const char *kind_of(const msgpack_object *value)
 {
@@ -43,7 +43,7 @@ static const char *kind_of(const msgpack_object *value)
 }
 
 static bool wrong_kind(struct decoder *decoder, const msgpack_object *value,
-                       const char *wanted, const struct place *place)
+                       const char *wanted, const struct field_path *place)
 {
     return fault(place, decoder->err, "bad_field", "is %s, must be %s",
                  kind_of(value), wanted);
@@ -58,7 +58,7 @@ static bool is_text(const msgpack_object *value, bool bytes)
 
 static bool decode_view(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, struct view *out,
-                        const struct place *place)
+                        const struct field_path *place)
 {
     bool bytes = field->type == FIELD_BYTES || (field->flags & FIELD_RAW);
 
@@ -71,7 +71,7 @@ static bool decode_view(struct decoder *decoder, const struct field *field,
 
 static bool decode_uint(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, uint64_t *out,
-                        const struct place *place)
+                        const struct field_path *place)
 {
     if (value->type == MSGPACK_OBJECT_NEGATIVE_INTEGER)
         return fault(place, decoder->err, "bad_field",
@@ -84,7 +84,7 @@ static bool decode_uint(struct decoder *decoder, const struct field *field,
 }
 
 static bool decode_real(struct decoder *decoder, const msgpack_object *value,
-                        double *out, const struct place *place)
+                        double *out, const struct field_path *place)
 {
     if (value->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
         *out = (double)value->via.u64;
@@ -99,7 +99,7 @@ static bool decode_real(struct decoder *decoder, const msgpack_object *value,
 }
 
 static bool wrong_choice(struct decoder *decoder, const struct field *field,
-                         struct view text, const struct place *place)
+                         struct view text, const struct field_path *place)
 {
     CLEANUP(buf_finish) struct buf choice = { .max = 160 };
 
@@ -113,7 +113,7 @@ static bool wrong_choice(struct decoder *decoder, const struct field *field,
 
 static bool decode_enum(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, int *out,
-                        const struct place *place)
+                        const struct field_path *place)
 {
     struct view text = value_view(value);
 
@@ -129,7 +129,7 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
 }
 
 static bool is_known(const struct schema *schema, struct view name,
-                     const struct place *outer)
+                     const struct field_path *outer)
 {
     for (size_t i = 0; i < schema->count; i++)
         if (view_is(name, schema->fields[i].name))
@@ -139,7 +139,7 @@ static bool is_known(const struct schema *schema, struct view name,
 
 static void note_unknown(struct decoder *decoder, const struct schema *schema,
                          const msgpack_object_map *map,
-                         const struct place *outer)
+                         const struct field_path *outer)
 {
     for (size_t i = 0; i < map->size; i++) {
         struct view name = value_view(&map->ptr[i].key);
@@ -151,7 +151,7 @@ static void note_unknown(struct decoder *decoder, const struct schema *schema,
 
 static bool decode_struct(struct decoder *decoder, const struct schema *schema,
                           const msgpack_object *value, char *out,
-                          const struct place *outer)
+                          const struct field_path *outer)
 {
     if (value->type != MSGPACK_OBJECT_MAP)
         return wrong_kind(decoder, value, "a map", outer);
@@ -159,7 +159,7 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
         note_unknown(decoder, schema, &value->via.map, outer);
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
-        const struct place place = { outer, field->name, 0 };
+        const struct field_path place = { outer, field->name, 0 };
         const msgpack_object *member = value_member(value, field->name);
         void *at = out + field->offset;
 
@@ -178,7 +178,7 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
 
 static bool decode_list(struct decoder *decoder, const struct field *field,
                         const msgpack_object *value, struct list *out,
-                        const struct place *outer)
+                        const struct field_path *outer)
 {
     const struct schema *of = field->of;
     bool plain = of->fields[0].name == NULL;
@@ -191,7 +191,7 @@ static bool decode_list(struct decoder *decoder, const struct field *field,
     items = arena_alloc(decoder->arena, value->via.array.size * of->size);
     *out = (struct list){ items, value->via.array.size };
     for (size_t i = 0; i < out->count; i++) {
-        const struct place place = { outer, NULL, i };
+        const struct field_path place = { outer, NULL, i };
         const msgpack_object *item = &value->via.array.ptr[i];
         char *at = items + i * of->size;
 
@@ -204,7 +204,7 @@ static bool decode_list(struct decoder *decoder, const struct field *field,
 
 static bool decode_map(struct decoder *decoder, const struct field *field,
                        const msgpack_object *value, struct list *out,
-                       const struct place *place)
+                       const struct field_path *place)
 {
     struct pair *pairs;
 
@@ -233,7 +233,7 @@ static bool decode_map(struct decoder *decoder, const struct field *field,
 
 static bool decode_field(struct decoder *decoder, const struct field *field,
                          const msgpack_object *value, void *out,
-                         const struct place *place)
+                         const struct field_path *place)
 {
     switch (field->type) {
     case FIELD_TEXT:

@@ -10,7 +10,7 @@ struct encoder {
 };
 
 static bool encode_field(struct encoder *encoder, const struct field *field,
-                         const void *in, const struct place *place);
+                         const void *in, const struct field_path *place);
 
 static int write_bytes(void *out, const char *data, size_t len)
 {
@@ -37,7 +37,7 @@ static void put_either(struct encoder *encoder, struct view view)
 }
 
 static bool encode_view(struct encoder *encoder, const struct field *field,
-                        struct view view, const struct place *place)
+                        struct view view, const struct field_path *place)
 {
     if (!rule_view(field, view, place, encoder->err))
         return false;
@@ -49,7 +49,7 @@ static bool encode_view(struct encoder *encoder, const struct field *field,
 }
 
 static bool encode_enum(struct encoder *encoder, const struct field *field,
-                        int value, const struct place *place)
+                        int value, const struct field_path *place)
 {
     int count = 0;
 
@@ -70,7 +70,7 @@ static bool is_written(const struct field *field, const char *in)
 
 static bool encode_struct(struct encoder *encoder, const struct schema *schema,
                           const char *in, bool versioned,
-                          const struct place *outer)
+                          const struct field_path *outer)
 {
     size_t count = versioned ? 1 : 0;
 
@@ -83,7 +83,7 @@ static bool encode_struct(struct encoder *encoder, const struct schema *schema,
     }
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
-        const struct place place = { outer, field->name, 0 };
+        const struct field_path place = { outer, field->name, 0 };
 
         if (!is_written(field, in)) {
             if (!rule_given(field, true, &place, encoder->err))
@@ -98,7 +98,7 @@ static bool encode_struct(struct encoder *encoder, const struct schema *schema,
 }
 
 static bool encode_list(struct encoder *encoder, const struct field *field,
-                        const struct list *list, const struct place *outer)
+                        const struct list *list, const struct field_path *outer)
 {
     const struct schema *of = field->of;
     bool plain = of->fields[0].name == NULL;
@@ -108,7 +108,7 @@ static bool encode_list(struct encoder *encoder, const struct field *field,
         return false;
     msgpack_pack_array(&encoder->packer, list->count);
     for (size_t i = 0; i < list->count; i++) {
-        const struct place place = { outer, NULL, i };
+        const struct field_path place = { outer, NULL, i };
         const char *item = items + i * of->size;
 
         if (plain ? !encode_field(encoder, of->fields, item, &place)
@@ -119,7 +119,7 @@ static bool encode_list(struct encoder *encoder, const struct field *field,
 }
 
 static bool encode_map(struct encoder *encoder, const struct field *field,
-                       const struct list *list, const struct place *place)
+                       const struct list *list, const struct field_path *place)
 {
     const struct pair *pairs = list->items;
 
@@ -135,7 +135,7 @@ static bool encode_map(struct encoder *encoder, const struct field *field,
 }
 
 static bool encode_field(struct encoder *encoder, const struct field *field,
-                         const void *in, const struct place *place)
+                         const void *in, const struct field_path *place)
 {
     switch (field->type) {
     case FIELD_TEXT:

@@ -130,7 +130,7 @@ static bool is_spelling(uint32_t before, uint32_t code)
     }
 }
 
-static bool is_seen(uint32_t code, enum reading reading, uint32_t before)
+static bool is_seen(uint32_t code, enum glyph_use reading, uint32_t before)
 {
     if (code == GLYPH_BAD)
         return false;
@@ -140,7 +140,7 @@ static bool is_seen(uint32_t code, enum reading reading, uint32_t before)
            (reading == READ_PROSE && is_spelling(before, code));
 }
 
-size_t glyph_run(struct view text, enum reading reading, uint32_t *before)
+size_t glyph_run(struct view text, enum glyph_use reading, uint32_t *before)
 {
     size_t at = 0;
 
@@ -160,7 +160,7 @@ size_t glyph_run(struct view text, enum reading reading, uint32_t *before)
     return at;
 }
 
-size_t glyph_show(struct view text, enum reading reading,
+size_t glyph_show(struct view text, enum glyph_use reading,
                   char shown[GLYPH_BYTES])
 {
     size_t len;
@@ -177,7 +177,7 @@ size_t glyph_show(struct view text, enum reading reading,
     return len;
 }
 
-void glyph_add(struct buf *out, struct view text, enum reading reading)
+void glyph_add(struct buf *out, struct view text, enum glyph_use reading)
 {
     uint32_t before = 0;
 

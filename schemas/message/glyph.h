@@ -23,7 +23,7 @@
 
 #include "schemas/message/buf.h"
 
-enum reading { READ_NAME, READ_CODE, READ_PROSE };
+enum glyph_use { READ_NAME, READ_CODE, READ_PROSE };
 
 enum { GLYPH_BYTES = 16 }; /* "<U+10FFFF>", a NUL, and what no code needs */
 
@@ -38,15 +38,15 @@ bool glyph_is_blank(struct view text);
 
 /* How many bytes at the head of text a reader sees as they are. before: the
  * character before text, 0 for none; the last of them afterwards. */
-size_t glyph_run(struct view text, enum reading reading, uint32_t *before);
+size_t glyph_run(struct view text, enum glyph_use reading, uint32_t *before);
 
 /* Writes the character at the head of text as a number, or nothing where it is
  * left out, into shown. Its length in text. */
-size_t glyph_show(struct view text, enum reading reading,
+size_t glyph_show(struct view text, enum glyph_use reading,
                   char shown[GLYPH_BYTES]);
 
 /* Appends text as it is shown. */
-void glyph_add(struct buf *out, struct view text, enum reading reading);
+void glyph_add(struct buf *out, struct view text, enum glyph_use reading);
 
 /* Appends text as the name of a file to be saved: "_" stands for whatever is
  * hidden or not UTF-8, and for a dash or dots at the beginning that would make

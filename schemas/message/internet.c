@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <string.h>
 
-struct block {
+struct address_block {
     uint8_t bytes[16];
     unsigned int bits;
 };
 
-static const struct block special4[] = {
+static const struct address_block special4[] = {
     { { 0 }, 8 },                 /* this network */
     { { 10 }, 8 },                /* private */
     { { 100, 64 }, 10 },          /* carriers' NAT; some clouds' metadata */
@@ -34,8 +34,8 @@ static const struct block special4[] = {
 };
 
 /* Only 2000::/3 is given out; these parts of it are special. */
-static const struct block given_out = { { 0x20 }, 3 };
-static const struct block special6[] = {
+static const struct address_block given_out = { { 0x20 }, 3 };
+static const struct address_block special6[] = {
     { { 0x20, 0x01, 0x00 }, 23 },       /* Teredo, ORCHID, benchmarks... */
     { { 0x20, 0x01, 0x0d, 0xb8 }, 32 }, /* documentation */
     { { 0x20, 0x02 }, 16 },             /* 6to4: wraps an IPv4 address */
@@ -44,12 +44,12 @@ static const struct block special6[] = {
 };
 
 /* The last 32 bits are an IPv4 address. */
-static const struct block wrapping[] = {
+static const struct address_block wrapping[] = {
     { { [10] = 0xff, [11] = 0xff }, 96 }, /* ::ffff:0:0, mapped */
     { { 0x00, 0x64, 0xff, 0x9b }, 96 },   /* 64:ff9b::, NAT64 */
 };
 
-static bool is_in(const uint8_t *bytes, const struct block *block)
+static bool is_in(const uint8_t *bytes, const struct address_block *block)
 {
     size_t whole = block->bits / 8;
     unsigned int rest = block->bits % 8;
@@ -58,7 +58,7 @@ static bool is_in(const uint8_t *bytes, const struct block *block)
     return rest == 0 || (bytes[whole] ^ block->bytes[whole]) >> (8 - rest) == 0;
 }
 
-static bool is_in_any(const uint8_t *bytes, const struct block *blocks,
+static bool is_in_any(const uint8_t *bytes, const struct address_block *blocks,
                       size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -256,7 +256,7 @@ bool file_name_is_valid(struct view name)
     return true;
 }
 
-static bool check_name(const struct place *place, struct view name,
+static bool check_name(const struct field_path *place, struct view name,
                        struct err *err)
 {
     if (name_is_valid(name))
@@ -270,11 +270,11 @@ static bool check_name(const struct place *place, struct view name,
 static bool check_tools(const char *member, const struct list *names,
                         struct err *err)
 {
-    const struct place list = { .name = member };
+    const struct field_path list = { .name = member };
     const struct view *tools = names->items;
 
     for (size_t i = 0; i < names->count; i++) {
-        const struct place place = { .outer = &list, .index = i };
+        const struct field_path place = { .outer = &list, .index = i };
 
         if (!check_name(&place, tools[i], err))
             return false;
@@ -292,7 +292,7 @@ static bool check_names(const struct job *job, struct err *err)
         { "session", job->session },
         { "action.to", job->action.to },
     };
-    const struct place queue = { .name = "queue" };
+    const struct field_path queue = { .name = "queue" };
 
     if (job->queue.len > 0 && !check_name(&queue, job->queue, err))
         return false;
@@ -304,11 +304,11 @@ static bool check_names(const struct job *job, struct err *err)
            check_tools("approve", &job->approve, err);
 }
 
-static bool check_file(const struct place *place, const struct file_ref *file,
-                       struct err *err)
+static bool check_file(const struct field_path *place,
+                       const struct file_ref *file, struct err *err)
 {
-    const struct place name = { .outer = place, .name = "name" };
-    const struct place blob = { .outer = place, .name = "blob" };
+    const struct field_path name = { .outer = place, .name = "name" };
+    const struct field_path blob = { .outer = place, .name = "blob" };
     struct view shown = view_head(file->name, 64);
 
     if (!file_name_is_valid(file->name))
@@ -329,8 +329,8 @@ static bool check_files(const struct job *job, struct err *err)
     const struct file_ref *files = job->files.items;
 
     for (size_t i = 0; i < job->files.count; i++) {
-        const struct place list = { .name = "files" };
-        const struct place place = { .outer = &list, .index = i };
+        const struct field_path list = { .name = "files" };
+        const struct field_path place = { .outer = &list, .index = i };
 
         if (!check_file(&place, &files[i], err))
             return false;
@@ -363,7 +363,7 @@ static bool env_name_is_valid(struct view name)
 /* A message never holds a value: it may be a secret. */
 static bool check_env(const struct job *job, struct err *err)
 {
-    const struct place place = { .name = "env" };
+    const struct field_path place = { .name = "env" };
     const struct pair *pairs = job->env.items;
     size_t bytes = 0;
 
@@ -398,12 +398,12 @@ static bool is_role(struct view role)
     return false;
 }
 
-static bool check_parts(const struct place *list, const msgpack_object *content,
-                        struct err *err)
+static bool check_parts(const struct field_path *list,
+                        const msgpack_object *content, struct err *err)
 {
     for (size_t i = 0; i < content->via.array.size; i++) {
-        const struct place place = { .outer = list, .index = i };
-        const struct place type = { .outer = &place, .name = "type" };
+        const struct field_path place = { .outer = list, .index = i };
+        const struct field_path type = { .outer = &place, .name = "type" };
         const msgpack_object *part = &content->via.array.ptr[i];
 
         if (part->type != MSGPACK_OBJECT_MAP)
@@ -417,11 +417,11 @@ static bool check_parts(const struct place *list, const msgpack_object *content,
 }
 
 /* An assistant may have said nothing. */
-static bool check_content(const struct place *outer,
+static bool check_content(const struct field_path *outer,
                           const msgpack_object *message, struct view role,
                           struct err *err)
 {
-    const struct place place = { .outer = outer, .name = "content" };
+    const struct field_path place = { .outer = outer, .name = "content" };
     const msgpack_object *content = value_member(message, "content");
 
     if (content == NULL)
@@ -434,10 +434,10 @@ static bool check_content(const struct place *outer,
                  "must be text, or an array of parts");
 }
 
-static bool check_message(const struct place *place,
+static bool check_message(const struct field_path *place,
                           const msgpack_object *message, struct err *err)
 {
-    const struct place role = { .outer = place, .name = "role" };
+    const struct field_path role = { .outer = place, .name = "role" };
     const msgpack_object *value = value_member(message, "role");
     struct view text;
 
@@ -458,14 +458,14 @@ static bool check_message(const struct place *place,
 
 static bool check_messages(const struct job *job, struct err *err)
 {
-    const struct place list = { .name = "messages" };
+    const struct field_path list = { .name = "messages" };
 
     if (job->messages == NULL)
         return true;
     if (job->messages->type != MSGPACK_OBJECT_ARRAY)
         return fault(&list, err, "bad_field", "must be an array of maps");
     for (size_t i = 0; i < job->messages->via.array.size; i++) {
-        const struct place place = { .outer = &list, .index = i };
+        const struct field_path place = { .outer = &list, .index = i };
 
         if (!check_message(&place, &job->messages->via.array.ptr[i], err))
             return false;
@@ -636,7 +636,7 @@ static bool check_kind(const struct job *job, struct err *err)
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err)
 {
-    const struct place id = { .name = "id" };
+    const struct field_path id = { .name = "id" };
     struct unknown unknown = { 0 };
 
     if (!message_decode_noting(&schema_job, bytes, job, arena, &unknown, err))

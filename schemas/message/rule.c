@@ -11,7 +11,7 @@
 
 enum { UNKNOWN_NAMED = 5 };
 
-static void print_place(const struct place *place, struct buf *path)
+static void print_place(const struct field_path *place, struct buf *path)
 {
     if (place->outer != NULL)
         print_place(place->outer, path);
@@ -21,7 +21,7 @@ static void print_place(const struct place *place, struct buf *path)
         buf_printf(path, "%s%s", path->len > 0 ? "." : "", place->name);
 }
 
-void unknown_add(struct unknown *unknown, const struct place *outer,
+void unknown_add(struct unknown *unknown, const struct field_path *outer,
                  struct view name)
 {
     CLEANUP(buf_finish) struct buf path = { .max = 64 };
@@ -70,7 +70,7 @@ const struct field *field_find(const struct schema *schema, const char *path)
     return NULL;
 }
 
-bool fault(const struct place *place, struct err *err, const char *code,
+bool fault(const struct field_path *place, struct err *err, const char *code,
            const char *format, ...)
 {
     CLEANUP(buf_finish) struct buf path = { .max = 128 };
@@ -89,7 +89,7 @@ bool fault(const struct place *place, struct err *err, const char *code,
 }
 
 bool rule_view(const struct field *field, struct view view,
-               const struct place *place, struct err *err)
+               const struct field_path *place, struct err *err)
 {
     if (view.len == 0)
         return true;
@@ -111,7 +111,7 @@ bool rule_view(const struct field *field, struct view view,
 }
 
 bool rule_uint(const struct field *field, uint64_t number,
-               const struct place *place, struct err *err)
+               const struct field_path *place, struct err *err)
 {
     if (number == 0 || (number >= field->min && number <= field->max))
         return true;
@@ -120,7 +120,7 @@ bool rule_uint(const struct field *field, uint64_t number,
                  field->min, field->max);
 }
 
-bool rule_real(double number, const struct place *place, struct err *err)
+bool rule_real(double number, const struct field_path *place, struct err *err)
 {
     if (isfinite(number))
         return true;
@@ -129,7 +129,7 @@ bool rule_real(double number, const struct place *place, struct err *err)
 }
 
 bool rule_count(const struct field *field, size_t count,
-                const struct place *place, struct err *err)
+                const struct field_path *place, struct err *err)
 {
     if (count <= field->max)
         return true;
@@ -137,7 +137,7 @@ bool rule_count(const struct field *field, size_t count,
                  "has %zu items, the limit is %" PRIu64, count, field->max);
 }
 
-bool rule_keys(const struct list *pairs, const struct place *place,
+bool rule_keys(const struct list *pairs, const struct field_path *place,
                struct err *err)
 {
     const struct pair *pair = pairs->items;
@@ -195,7 +195,7 @@ bool field_is_empty(const struct field *field, const void *in)
 }
 
 bool rule_given(const struct field *field, bool empty,
-                const struct place *place, struct err *err)
+                const struct field_path *place, struct err *err)
 {
     if (!empty || !(field->flags & FIELD_REQUIRED))
         return true;

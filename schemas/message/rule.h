@@ -10,36 +10,36 @@ enum { MESSAGE_VERSION = 1 };
 
 /* Where we are in a message: a chain on the stack, the innermost first. NULL is
  * the message itself. */
-struct place {
-    const struct place *outer;
+struct field_path {
+    const struct field_path *outer;
     const char *name; /* of a member; NULL: an item of a list */
     size_t index;
 };
 
 /* Rejects: the place, as in "files[2].blob", then the sentence. */
-bool fault(const struct place *place, struct err *err, const char *code,
+bool fault(const struct field_path *place, struct err *err, const char *code,
            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* That there is a member of that name at the place. */
-void unknown_add(struct unknown *unknown, const struct place *outer,
+void unknown_add(struct unknown *unknown, const struct field_path *outer,
                  struct view name);
 
 /* The bounds of a row. Empty is always within them; see rule_given(). */
 bool rule_view(const struct field *field, struct view view,
-               const struct place *place, struct err *err);
+               const struct field_path *place, struct err *err);
 bool rule_uint(const struct field *field, uint64_t number,
-               const struct place *place, struct err *err);
-bool rule_real(double number, const struct place *place, struct err *err);
+               const struct field_path *place, struct err *err);
+bool rule_real(double number, const struct field_path *place, struct err *err);
 bool rule_count(const struct field *field, size_t count,
-                const struct place *place, struct err *err);
+                const struct field_path *place, struct err *err);
 /* The keys of a FIELD_MAP's pairs: text, and each once. */
-bool rule_keys(const struct list *pairs, const struct place *place,
+bool rule_keys(const struct list *pairs, const struct field_path *place,
                struct err *err);
 
 /* What stands at the field is empty: no bytes, zero, NULL, no items. */
 bool field_is_empty(const struct field *field, const void *in);
 /* An empty field may stay away, unless it is required: missing_field. */
 bool rule_given(const struct field *field, bool empty,
-                const struct place *place, struct err *err);
+                const struct field_path *place, struct err *err);
 
 #endif

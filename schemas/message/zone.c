@@ -14,7 +14,7 @@ enum {
     MAX_OFFSET_S = 26 * 3600, /* RFC 8536: less than that, either way */
 };
 
-struct change {
+struct zone_change {
     int64_t at;
     int64_t offset; /* from then on */
 };
@@ -22,9 +22,9 @@ struct change {
 struct zone {
     int64_t first; /* offset before every change */
     size_t count;
-    struct change *changes; /* in the order of time */
-    bool ruled;             /* after the last of them ... */
-    struct zone_rule rule;  /* ... this says */
+    struct zone_change *changes; /* in the order of time */
+    bool ruled;                  /* after the last of them ... */
+    struct zone_rule rule;       /* ... this says */
 };
 
 int64_t floor_div(int64_t a, int64_t b)
@@ -71,13 +71,13 @@ int weekday_of_day(int64_t number)
 /* --- the file ------------------------------------------------------------- */
 
 /* What is left of a file; a read past the end sticks. */
-struct reader {
+struct zone_reader {
     const unsigned char *at;
     size_t left;
     bool broken;
 };
 
-static const unsigned char *take(struct reader *reader, size_t size)
+static const unsigned char *take(struct zone_reader *reader, size_t size)
 {
     const unsigned char *at = reader->at;
 
@@ -91,7 +91,7 @@ static const unsigned char *take(struct reader *reader, size_t size)
 }
 
 /* Big-endian, in two's complement. */
-static int64_t take_number(struct reader *reader, size_t size)
+static int64_t take_number(struct zone_reader *reader, size_t size)
 {
     const unsigned char *at = take(reader, size);
     uint64_t number = at && at[0] & 0x80 ? UINT64_MAX : 0;
@@ -104,7 +104,7 @@ static int64_t take_number(struct reader *reader, size_t size)
 /* In the order of the header. */
 enum { UT_FLAGS, STD_FLAGS, LEAPS, CHANGES, TYPES, CHARACTERS, COUNTS };
 
-static bool take_header(struct reader *reader, int64_t counts[COUNTS],
+static bool take_header(struct zone_reader *reader, int64_t counts[COUNTS],
                         char *version)
 {
     const unsigned char *magic = take(reader, 20);
@@ -127,7 +127,8 @@ static size_t body_size(const int64_t counts[COUNTS], int64_t width)
                     counts[STD_FLAGS] + counts[UT_FLAGS]);
 }
 
-static bool take_types(struct reader *reader, int64_t count, int64_t *offsets)
+static bool take_types(struct zone_reader *reader, int64_t count,
+                       int64_t *offsets)
 {
     for (int64_t i = 0; i < count; i++) {
         offsets[i] = take_number(reader, 4);
@@ -138,7 +139,7 @@ static bool take_types(struct reader *reader, int64_t count, int64_t *offsets)
     return !reader->broken;
 }
 
-static bool take_changes(struct reader *reader, struct zone *zone,
+static bool take_changes(struct zone_reader *reader, struct zone *zone,
                          const int64_t counts[COUNTS])
 {
     int64_t offsets[256] = { 0 };
@@ -169,7 +170,7 @@ static bool take_changes(struct reader *reader, struct zone *zone,
 }
 
 /* Between two line feeds, perhaps empty: then what was last goes on. */
-static bool take_rule(struct reader *reader, struct zone *zone)
+static bool take_rule(struct zone_reader *reader, struct zone *zone)
 {
     struct view text = { (const char *)reader->at, reader->left };
     const char *end;
@@ -188,8 +189,8 @@ static bool take_rule(struct reader *reader, struct zone *zone)
 /* The first half, of 32-bit times, is for programs of another age. */
 static bool read_zone(struct zone *zone, struct view file)
 {
-    struct reader reader = { (const unsigned char *)file.data, file.len,
-                             false };
+    struct zone_reader reader = { (const unsigned char *)file.data, file.len,
+                                  false };
     int64_t counts[COUNTS];
     char version;
 

@@ -150,13 +150,13 @@ static int64_t time_of(const struct zone_day *day, int64_t year)
     return number * DAY_S + day->time_s;
 }
 
-struct change {
+struct rule_change {
     int64_t at, offset;
 };
 
 /* What it says of an instant; latest: of the changes before that. */
-static void meet(const struct change *change, int64_t instant, int64_t *latest,
-                 struct zone_span *span)
+static void meet(const struct rule_change *change, int64_t instant,
+                 int64_t *latest, struct zone_span *span)
 {
     if (change->at > instant) {
         if (change->at < span->until)
@@ -176,7 +176,7 @@ struct zone_span zone_rule_at(const struct zone_rule *rule, int64_t since,
     int64_t year = date_of_day(floor_div(instant + rule->standard, DAY_S)).year;
 
     for (int64_t y = year - 1; rule->changes && y <= year + 1; y++) {
-        const struct change changes[] = {
+        const struct rule_change changes[] = {
             { time_of(&rule->begin, y) - rule->standard, rule->summer },
             { time_of(&rule->end, y) - rule->summer, rule->standard },
         };

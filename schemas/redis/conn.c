@@ -190,19 +190,19 @@ static redisReply *receive(struct conn *conn, struct deadline deadline,
 static struct deadline deadline_on_the_way(const struct conn *conn,
                                            struct deadline whole)
 {
-    struct deadline one = deadline_in(route_patience_ms(&conn->route));
+    struct deadline one = deadline_in(route_step_ms(&conn->route));
     bool alone = conn->route.address.kind == ADDRESS_SERVER;
 
     return alone || whole.at_ms < one.at_ms ? whole : one;
 }
 
 /* Connects to the next server of the route, and hears what it says. */
-static enum route_turn visit(struct conn *conn, struct deadline deadline,
+static enum route_step visit(struct conn *conn, struct deadline deadline,
                              struct err *err)
 {
     const struct address *address = &conn->route.address;
     const struct node *node = route_node(&conn->route);
-    enum route_turn turn = ROUTE_LISTEN;
+    enum route_step step = ROUTE_LISTEN;
 
     route_print(&conn->route, conn->where, sizeof(conn->where));
     conn->wire = wire_open(address, node, node->host, err);
@@ -212,27 +212,27 @@ static enum route_turn visit(struct conn *conn, struct deadline deadline,
     route_greet(&conn->route, conn->wire, conn->role);
     if (!flush(conn, deadline, err))
         return ROUTE_ASTRAY;
-    while (turn == ROUTE_LISTEN) {
+    while (step == ROUTE_LISTEN) {
         redisReply *reply = receive(conn, deadline, err);
         if (!reply)
             return ROUTE_ASTRAY;
-        turn = route_hear(&conn->route, reply, err);
+        step = route_hear(&conn->route, reply, err);
         freeReplyObject(reply);
     }
-    return turn;
+    return step;
 }
 
 static bool find(struct conn *conn, struct deadline deadline, struct err *err)
 {
     for (;;) {
-        enum route_turn turn =
+        enum route_step step =
             visit(conn, deadline_on_the_way(conn, deadline), err);
-        if (turn == ROUTE_ARRIVED)
+        if (step == ROUTE_ARRIVED)
             return true;
-        if (turn == ROUTE_ASTRAY && now_ms() >= deadline.at_ms)
+        if (step == ROUTE_ASTRAY && now_ms() >= deadline.at_ms)
             return false;
         hang_up(conn);
-        if (turn == ROUTE_ASTRAY && !route_stray(&conn->route))
+        if (step == ROUTE_ASTRAY && !route_stray(&conn->route))
             return false;
     }
 }

@@ -13,8 +13,8 @@
 
 #include "schemas/message/machine.h"
 #include "schemas/redis/backoff.h"
-#include "schemas/redis/calls.h"
 #include "schemas/redis/line.h"
+#include "schemas/redis/pending.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/resolve.h"
 #include "schemas/redis/route.h"
@@ -48,7 +48,7 @@ struct link {
     char ip[RESOLVE_TEXT];
     struct line line;
     redisReply *reply; /* that is being answered; kept: NULL */
-    struct calls calls;
+    struct pending_replies pending;
 
     /* Recorded by callbacks and by the owner, heeded by run(). */
     bool wanted;
@@ -194,8 +194,8 @@ static void soon(struct link *link)
 
 static void arm(struct link *link)
 {
-    uint64_t calls = link->calls.deadline;
-    uint64_t at = link->deadline < calls ? link->deadline : calls;
+    uint64_t pending = link->pending.deadline;
+    uint64_t at = link->deadline < pending ? link->deadline : pending;
     uint64_t now = uv_now(link->loop);
 
     if (at == link->timer_at || link->freeing)
@@ -262,7 +262,7 @@ static void answer(struct link *link, const redisReply *reply)
         return;
     if (link->channel)
         push(link, reply);
-    else if (!calls_answer(&link->calls, reply))
+    else if (!pending_answer(&link->pending, reply))
         fail_text(link, "a reply that nobody asked for");
 }
 
@@ -283,7 +283,7 @@ static enum pace start(struct link *link)
     const char *host = route_node(&link->route)->host;
     struct err why;
 
-    enter(link, LINK_RESOLVING, route_patience_ms(&link->route));
+    enter(link, LINK_RESOLVING, route_step_ms(&link->route));
     link->ip[0] = '\0';
     if (link->route.address.path || resolve_is_numeric(host))
         return AGAIN;
@@ -301,7 +301,7 @@ static enum pace step_resolving(void *owner)
 
     if (link->resolve)
         return WAIT;
-    enter(link, LINK_CONNECTING, route_patience_ms(&link->route));
+    enter(link, LINK_CONNECTING, route_step_ms(&link->route));
     return open_line(link, ip, &why) ? WAIT : fail(link, &why);
 }
 
@@ -329,7 +329,7 @@ static enum pace step_connecting(void *owner)
                         route_node(&link->route), &why))
         return fail(link, &why);
     route_greet(&link->route, link->line.wire, link->role);
-    enter(link, LINK_GREETING, route_patience_ms(&link->route));
+    enter(link, LINK_GREETING, route_step_ms(&link->route));
     return AGAIN;
 }
 
@@ -346,23 +346,23 @@ static enum pace arrive(struct link *link)
 static enum pace step_greeting(void *owner)
 {
     struct link *link = owner;
-    enum route_turn turn = ROUTE_LISTEN;
+    enum route_step step = ROUTE_LISTEN;
     struct err why;
 
     if (!line_pump(&link->line, &why))
         return fail(link, &why);
-    while (turn == ROUTE_LISTEN) {
+    while (step == ROUTE_LISTEN) {
         redisReply *reply = NULL;
         if (!wire_next(link->line.wire, &reply, &why))
             return fail(link, &why);
         if (!reply)
             return WAIT;
-        turn = route_hear(&link->route, reply, &why);
+        step = route_hear(&link->route, reply, &why);
         freeReplyObject(reply);
     }
-    if (turn == ROUTE_ARRIVED)
+    if (step == ROUTE_ARRIVED)
         return arrive(link);
-    if (turn == ROUTE_ASTRAY)
+    if (step == ROUTE_ASTRAY)
         return fail(link, &why);
     hang_up(link);
     return start(link);
@@ -381,7 +381,7 @@ static enum pace step_ready(void *owner)
         if (!wire_next(link->line.wire, &reply, &why))
             return fail(link, &why);
         if (!reply)
-            return calls_are_late(&link->calls, uv_now(link->loop))
+            return pending_are_late(&link->pending, uv_now(link->loop))
                        ? fail_text(link, "a call was not answered "
                                          "within its time")
                        : WAIT;
@@ -426,7 +426,7 @@ static void lose(struct link *link)
         return;
     }
     enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
-    calls_answer_all(&link->calls, &why);
+    pending_answer_all(&link->pending, &why);
     if (link->events.on_lost)
         link->events.on_lost(link->owner, &why);
 }
@@ -438,7 +438,7 @@ static void shut(struct link *link)
     err_set(&why, ERR_RETRY, "redis_unavailable", "the link is closed");
     hang_up(link);
     enter(link, LINK_CLOSED, NEVER);
-    calls_answer_all(&link->calls, &why);
+    pending_answer_all(&link->pending, &why);
 }
 
 /* What was recorded since the last step and comes before the next one. */
@@ -483,7 +483,7 @@ struct link *link_new(uv_loop_t *loop, const struct address *address,
     machine_init(&link->machine, &kind, link, LINK_CLOSED);
     link->deadline = NEVER;
     link->timer_at = NEVER;
-    calls_init(&link->calls);
+    pending_init(&link->pending);
     line_init(&link->line, loop, on_stirred, on_line_closed, link);
     uv_timer_init(loop, &link->timer);
     uv_idle_init(loop, &link->idle);
@@ -510,7 +510,7 @@ bool link_send(struct link *link, const struct command *command,
     assert(!link->channel);
     if (!link_is_ready(link))
         return false;
-    calls_add(&link->calls, done, owner, uv_now(link->loop) + deadline_ms);
+    pending_add(&link->pending, done, owner, uv_now(link->loop) + deadline_ms);
     wire_put(link->line.wire, command);
     arm(link);
     soon(link);
@@ -528,7 +528,7 @@ redisReply *link_keep_reply(struct link *link)
 
 void link_subscribe(struct link *link, struct view channel)
 {
-    assert(!link->channel && !link->calls.first);
+    assert(!link->channel && !link->pending.first);
     link->channel = view_dup(channel);
     if (link_is_ready(link)) {
         put_subscribe(link);

@@ -47,8 +47,8 @@ void transition_jobs(struct command *command, const struct names *names,
     step_add_number(command, "until", filter->until);
 }
 
-bool transition_jobs_told(const redisReply *reply, struct view *cursor,
-                          size_t *rows, struct err *err)
+bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
+                            size_t *rows, struct err *err)
 {
     redisReply **part = step_expect(reply, "jobs", 2, err);
 

@@ -41,8 +41,8 @@ struct job_row {
     uint64_t due_at; /* its lease ends, or it goes on; 0: not known */
 };
 /* cursor: empty when that was all; rows: of reply->element[1]. */
-bool transition_jobs_told(const redisReply *reply, struct view *cursor,
-                          size_t *rows, struct err *err);
+bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
+                            size_t *rows, struct err *err);
 bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,
                         struct err *err);
 

@@ -49,10 +49,10 @@ key_make(const char *format, ...)
     return key;
 }
 
-struct encoded names_encode(struct view label)
+struct encoded_label names_encode(struct view label)
 {
     static const char digits[] = "0123456789ABCDEF";
-    struct encoded encoded;
+    struct encoded_label encoded;
     char *to = encoded.text;
 
     assert(label.len <= MAX_NAME_BYTES);
@@ -168,7 +168,8 @@ struct key names_blob(const struct names *names, unsigned int partition,
 struct key names_session(const struct names *names, unsigned int partition,
                          struct view tenant, struct view session)
 {
-    struct encoded owner = names_encode(tenant), name = names_encode(session);
+    struct encoded_label owner = names_encode(tenant),
+                         name = names_encode(session);
 
     return key_make("%s{%03x}:session:%s/%s", names->prefix, partition,
                     owner.text, name.text);
@@ -182,7 +183,7 @@ struct key names_sessions(const struct names *names, unsigned int partition)
 struct key names_spent(const struct names *names, unsigned int partition,
                        struct view queue, struct view tenant)
 {
-    struct encoded owner = names_encode(tenant);
+    struct encoded_label owner = names_encode(tenant);
 
     assert(queue.len <= MAX_NAME_BYTES);
     return key_make("%s{%03x}:spent:%.*s/%s", names->prefix, partition,

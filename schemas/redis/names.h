@@ -102,10 +102,10 @@ bool names_init(struct names *names, const char *prefix, struct err *err);
 /* A label as it stands in keys: every byte but A-Z a-z 0-9 . _ - becomes %XX,
  * digits in upper case. No two labels have the same form, and none has a byte
  * in it that separates the parts of a key. library/args.lua has the same. */
-struct encoded {
+struct encoded_label {
     char text[3 * MAX_NAME_BYTES + 1];
 };
-struct encoded names_encode(struct view label);
+struct encoded_label names_encode(struct view label);
 /* The label of it, NUL-terminated; false: that is no encoded label. */
 bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1]);
 

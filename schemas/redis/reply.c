@@ -10,7 +10,7 @@
 
 #include "schemas/message/view.h"
 
-struct meaning {
+struct error_meaning {
     const char *starts;
     enum err_kind kind;
     const char *code;
@@ -39,7 +39,7 @@ struct meaning {
         starts, ERR_REJECT, "internal", CURE_NONE, false                       \
     }
 
-static const struct meaning meanings[] = {
+static const struct error_meaning meanings[] = {
     OURS("STALE ", ERR_REJECT, "stale"),
     OURS("GONE ", ERR_REJECT, "unknown_job"),
     OURS("QUEUEFULL ", ERR_RETRY, "queue_full"),
@@ -93,10 +93,10 @@ static const struct meaning meanings[] = {
     PASSES("", CURE_WAIT),
 };
 
-static const struct meaning *meaning_of(const redisReply *reply)
+static const struct error_meaning *meaning_of(const redisReply *reply)
 {
     struct view text = { reply->str, reply->len };
-    const struct meaning *meaning = meanings;
+    const struct error_meaning *meaning = meanings;
 
     while (!view_starts(text, meaning->starts))
         meaning++;
@@ -110,7 +110,7 @@ bool reply_ok(const redisReply *reply, struct err *err)
     if (reply->type != REDIS_REPLY_ERROR)
         return true;
 
-    const struct meaning *meaning = meaning_of(reply);
+    const struct error_meaning *meaning = meaning_of(reply);
     size_t skip = meaning->ours ? strlen(meaning->starts) : 0;
     struct view text = { reply->str + skip, reply->len - skip };
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));

@@ -44,7 +44,7 @@ const struct node *route_node(const struct route *route)
     return route->named ? &route->target : &route->nodes[route->at];
 }
 
-uint64_t route_patience_ms(const struct route *route)
+uint64_t route_step_ms(const struct route *route)
 {
     return route->address.kind == ADDRESS_SERVER ? PATIENCE_MS
                                                  : SHORT_PATIENCE_MS;
@@ -108,13 +108,13 @@ void route_greet(struct route *route, redisContext *wire, const char *role)
 
 /* ------------------------------------------------------------ the answers */
 
-static enum route_turn astray(struct err *err, const char *text)
+static enum route_step astray(struct err *err, const char *text)
 {
     err_set(err, ERR_RETRY, "redis_unavailable", "%s", text);
     return ROUTE_ASTRAY;
 }
 
-static enum route_turn arrived(struct route *route)
+static enum route_step arrived(struct route *route)
 {
     route->tried = 0;
     route->hops = 0;
@@ -126,7 +126,7 @@ static bool node_is(const struct node *a, const struct node *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-static enum route_turn go_to(struct route *route, const struct node *node,
+static enum route_step go_to(struct route *route, const struct node *node,
                              struct err *err)
 {
     if (++route->hops > MAX_HOPS)
@@ -148,7 +148,7 @@ static bool is_array(const redisReply *reply, size_t least)
 }
 
 /* [host, port], or nil. */
-static enum route_turn hear_sentinel(struct route *route,
+static enum route_step hear_sentinel(struct route *route,
                                      const redisReply *reply, struct err *err)
 {
     struct node node;
@@ -170,7 +170,7 @@ static enum route_turn hear_sentinel(struct route *route,
 }
 
 /* ["master", ...]. A login that may not ask will be told by READONLY. */
-static enum route_turn hear_role(struct route *route, const redisReply *reply,
+static enum route_step hear_role(struct route *route, const redisReply *reply,
                                  struct err *err)
 {
     if (is_array(reply, 1) && is_text(reply->element[0]) &&
@@ -214,7 +214,7 @@ static bool has_slot(const redisReply *range, unsigned int slot)
 /* [[first, last, master, replica...], ...]: who has the slot, and who else may
  * be asked another time, the living first: the address' own may be long gone.
  */
-static enum route_turn hear_slots(struct route *route, const redisReply *reply,
+static enum route_step hear_slots(struct route *route, const redisReply *reply,
                                   struct err *err)
 {
     const struct node asked = *route_node(route);
@@ -243,7 +243,7 @@ static enum route_turn hear_slots(struct route *route, const redisReply *reply,
     return arrived(route);
 }
 
-enum route_turn route_hear(struct route *route, const redisReply *reply,
+enum route_step route_hear(struct route *route, const redisReply *reply,
                            struct err *err)
 {
     bool asks = route->address.kind != ADDRESS_SERVER;

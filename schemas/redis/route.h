@@ -40,19 +40,19 @@ void route_finish(struct route *route);
  * one. */
 const struct node *route_node(const struct route *route);
 /* How long one server may take for each step: less when there are others. */
-uint64_t route_patience_ms(const struct route *route);
+uint64_t route_step_ms(const struct route *route);
 
 /* Puts AUTH, SELECT, CLIENT SETNAME quern-<role> and what is to be asked into
  * the output. */
 void route_greet(struct route *route, redisContext *wire, const char *role);
 
-enum route_turn {
+enum route_step {
     ROUTE_LISTEN,  /* to the next reply of the greeting */
     ROUTE_ARRIVED, /* this is the server */
     ROUTE_ON,      /* it named another: connect to that at once */
     ROUTE_ASTRAY,  /* err says why: then route_stray() */
 };
-enum route_turn route_hear(struct route *route, const redisReply *reply,
+enum route_step route_hear(struct route *route, const redisReply *reply,
                            struct err *err);
 
 /* The server could not be reached, or led astray. True: there is another to try

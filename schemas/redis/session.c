@@ -9,8 +9,8 @@
 static void add_session(struct command *command, struct session_key session)
 {
     char *text = command->scratch[1];
-    struct encoded tenant = names_encode(session.tenant);
-    struct encoded name = names_encode(session.name);
+    struct encoded_label tenant = names_encode(session.tenant);
+    struct encoded_label name = names_encode(session.name);
     int len = snprintf(text, sizeof(command->scratch[1]), "%s/%s", tenant.text,
                        name.text);
 
@@ -19,27 +19,28 @@ static void add_session(struct command *command, struct session_key session)
 }
 
 void transition_session_claim(struct command *command,
-                              const struct names *names, struct holding holding,
+                              const struct names *names, struct job_lease lease,
                               struct session_key session, uint64_t ttl_ms)
 {
-    step_begin_held(command, "quern_v1_session_claim", names, holding);
+    step_begin_held(command, "quern_v1_session_claim", names, lease);
     add_session(command, session);
     command_add_uint(command, ttl_ms);
 }
 
 bool transition_session_claimed(const redisReply *reply,
-                                struct session_turn *turn, struct err *err)
+                                struct session_claim_reply *claim,
+                                struct err *err)
 {
     redisReply **part = step_expect(reply, "session_claim", 2, err);
 
     if (!part)
         return false;
-    *turn = (struct session_turn){ .mine = step_uint(part[0]) };
-    if (turn->mine)
-        turn->record = step_text(part[1]);
+    *claim = (struct session_claim_reply){ .mine = step_uint(part[0]) };
+    if (claim->mine)
+        claim->record = step_text(part[1]);
     else
-        turn->other = step_text(part[1]);
-    turn->runs =
+        claim->other = step_text(part[1]);
+    claim->runs =
         reply->elements > 2 && view_is(step_text(part[2]), "in_progress");
     return true;
 }
@@ -63,7 +64,7 @@ void transition_session_save(struct command *command, const struct names *names,
 {
     const struct session_file *files = save->files.items;
 
-    step_begin_held(command, "quern_v1_session_save", names, save->holding);
+    step_begin_held(command, "quern_v1_session_save", names, save->lease);
     add_session(command, save->session);
     command_add_uint(command, save->generation);
     command_add_text(command, save->closed ? "0" : "1");

@@ -13,7 +13,7 @@
 struct session_key { /* both valid labels */
     struct view tenant, name;
 };
-struct session_turn {
+struct session_claim_reply {
     bool mine;
     struct view other;  /* not mine: the job that it waits for ... */
     bool runs;          /* ... and whether somebody is at work on that */
@@ -21,16 +21,17 @@ struct session_turn {
 };
 /* One job at a time, in the order of their submits, until it has ended. */
 void transition_session_claim(struct command *command,
-                              const struct names *names, struct holding holding,
+                              const struct names *names, struct job_lease lease,
                               struct session_key session, uint64_t ttl_ms);
 bool transition_session_claimed(const redisReply *reply,
-                                struct session_turn *turn, struct err *err);
+                                struct session_claim_reply *claim,
+                                struct err *err);
 
 /* Replaces what is known of a session, if it is at that generation still; else
  * refused (misplaced). The blobs live as long as the record, which is read and
  * used only while they do. */
 struct session_save {
-    struct holding holding;
+    struct job_lease lease;
     struct session_key session;
     uint64_t generation; /* of the record that it replaces; 0: none stands */
     bool closed;

@@ -7,7 +7,7 @@ void transition_spend(struct command *command, const struct names *names,
                       const struct spend *spend,
                       const struct event_text *events, size_t count)
 {
-    step_begin_held(command, "quern_v1_spend", names, spend->holding);
+    step_begin_held(command, "quern_v1_spend", names, spend->lease);
     command_add_uint(command, spend->index);
     command_add(command, spend->record);
     command_add_text(command,

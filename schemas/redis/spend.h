@@ -15,7 +15,7 @@
 enum spend_verb { SPEND_RESERVE, SPEND_SETTLE };
 
 struct spend {
-    struct holding holding; /* these three as in transition_journal() */
+    struct job_lease lease; /* these three as in transition_journal() */
     uint64_t index;
     struct view record;
     int verb; /* enum spend_verb */

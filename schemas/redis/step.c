@@ -28,10 +28,10 @@ void step_begin_job(struct command *command, const char *function,
 }
 
 void step_begin_held(struct command *command, const char *function,
-                     const struct names *names, struct holding holding)
+                     const struct names *names, struct job_lease lease)
 {
-    step_begin_job(command, function, names, holding.id);
-    command_add_uint(command, holding.epoch);
+    step_begin_job(command, function, names, lease.id);
+    command_add_uint(command, lease.epoch);
 }
 
 /* ---------------------------------------------------- reading the replies */

@@ -11,7 +11,7 @@ void step_begin(struct command *command, const char *function,
 void step_begin_job(struct command *command, const char *function,
                     const struct names *names, struct view id);
 void step_begin_held(struct command *command, const char *function,
-                     const struct names *names, struct holding holding);
+                     const struct names *names, struct job_lease lease);
 /* Name and value; not if it is empty, or zero. */
 void step_add_pair(struct command *command, const char *name,
                    struct view value);

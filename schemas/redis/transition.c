@@ -87,10 +87,10 @@ void transition_take(struct command *command, const struct names *names,
     command_add_uint(command, take->max_crashes);
     command_add_uint(command, take->count);
     step_add_number(command, "ticket", take->ticket);
-    for (size_t i = 0; i < take->claim_count; i++) {
+    for (size_t i = 0; i < take->entry_count; i++) {
         command_add_text(command, "entry");
-        command_add(command, take->claims[i].stream);
-        command_add(command, take->claims[i].entry);
+        command_add(command, take->entries[i].stream);
+        command_add(command, take->entries[i].entry);
     }
     for (size_t i = 0; i < take->queue_count; i++) {
         command_add_text(command, "queue");
@@ -108,63 +108,63 @@ bool transition_taken(const redisReply *reply, size_t *count, struct err *err)
     return true;
 }
 
-enum started_part { /* as answer() in start.lua has them */
-                    PART_RUN,
-                    PART_REASON,
-                    PART_ID,
-                    PART_EPOCH,
-                    PART_ATTEMPT,
-                    PART_CRASHES,
-                    PART_CANCEL,
-                    PART_NOW,
-                    PART_DEADLINE_AT,
-                    PART_SUBMITTED_AT,
-                    PART_BODY,
-                    PART_JOURNAL,
-                    PART_ERRORS,
-                    PART_APPROVAL,
-                    PART_APPROVAL_NOTE,
-                    PART_QUEUE,
-                    PART_PRIORITY,
-                    PART_TENANT,
-                    PART_SESSION,
-                    PARTS,
+enum take_reply_part { /* as answer() in start.lua has them */
+                       PART_RUN,
+                       PART_REASON,
+                       PART_ID,
+                       PART_EPOCH,
+                       PART_ATTEMPT,
+                       PART_CRASHES,
+                       PART_CANCEL,
+                       PART_NOW,
+                       PART_DEADLINE_AT,
+                       PART_SUBMITTED_AT,
+                       PART_BODY,
+                       PART_JOURNAL,
+                       PART_ERRORS,
+                       PART_APPROVAL,
+                       PART_APPROVAL_NOTE,
+                       PART_QUEUE,
+                       PART_PRIORITY,
+                       PART_TENANT,
+                       PART_SESSION,
+                       PARTS,
 };
 
-bool transition_started(const redisReply *reply, struct started *started,
-                        struct err *err)
+bool transition_take_reply(const redisReply *reply, struct take_reply *start,
+                           struct err *err)
 {
     redisReply **part = step_expect(reply, "take", PART_ID + 1, err);
 
     if (!part)
         return false;
-    *started = (struct started){
+    *start = (struct take_reply){
         .run = step_uint(part[PART_RUN]),
         .reason = step_text(part[PART_REASON]),
         .id = step_text(part[PART_ID]),
     };
-    if (!started->run)
+    if (!start->run)
         return true;
     if (reply->elements < PARTS ||
         part[PART_JOURNAL]->type != REDIS_REPLY_ARRAY)
         return step_misfit(err, "take");
-    started->epoch = step_uint(part[PART_EPOCH]);
-    started->attempt = step_uint(part[PART_ATTEMPT]);
-    started->crashes = step_uint(part[PART_CRASHES]);
-    started->cancel = step_uint(part[PART_CANCEL]);
-    started->now = step_uint(part[PART_NOW]);
-    started->deadline_at = step_uint(part[PART_DEADLINE_AT]);
-    started->submitted_at = step_uint(part[PART_SUBMITTED_AT]);
-    started->body = step_text(part[PART_BODY]);
-    started->journal = part[PART_JOURNAL];
-    started->records = part[PART_JOURNAL]->elements;
-    started->errors = step_uint(part[PART_ERRORS]);
-    started->approval = step_text(part[PART_APPROVAL]);
-    started->approval_note = step_text(part[PART_APPROVAL_NOTE]);
-    started->queue = step_text(part[PART_QUEUE]);
-    started->priority = step_text(part[PART_PRIORITY]);
-    started->tenant = step_text(part[PART_TENANT]);
-    started->session = step_text(part[PART_SESSION]);
+    start->epoch = step_uint(part[PART_EPOCH]);
+    start->attempt = step_uint(part[PART_ATTEMPT]);
+    start->crashes = step_uint(part[PART_CRASHES]);
+    start->cancel = step_uint(part[PART_CANCEL]);
+    start->now = step_uint(part[PART_NOW]);
+    start->deadline_at = step_uint(part[PART_DEADLINE_AT]);
+    start->submitted_at = step_uint(part[PART_SUBMITTED_AT]);
+    start->body = step_text(part[PART_BODY]);
+    start->journal = part[PART_JOURNAL];
+    start->records = part[PART_JOURNAL]->elements;
+    start->errors = step_uint(part[PART_ERRORS]);
+    start->approval = step_text(part[PART_APPROVAL]);
+    start->approval_note = step_text(part[PART_APPROVAL_NOTE]);
+    start->queue = step_text(part[PART_QUEUE]);
+    start->priority = step_text(part[PART_PRIORITY]);
+    start->tenant = step_text(part[PART_TENANT]);
+    start->session = step_text(part[PART_SESSION]);
     return true;
 }
 
@@ -172,17 +172,17 @@ bool transition_started(const redisReply *reply, struct started *started,
 
 void transition_beat(struct command *command, const struct names *names,
                      unsigned int partition, struct view consumer,
-                     const struct holding *holdings, size_t count)
+                     const struct job_lease *leases, size_t count)
 {
     step_begin(command, "quern_v1_beat", names, partition);
     command_add(command, consumer);
     for (size_t i = 0; i < count; i++) {
-        command_add(command, holdings[i].id);
-        command_add_uint(command, holdings[i].epoch);
+        command_add(command, leases[i].id);
+        command_add_uint(command, leases[i].epoch);
     }
 }
 
-bool transition_beaten(const redisReply *reply, struct beaten *beaten,
+bool transition_beaten(const redisReply *reply, struct beat_reply *beat,
                        size_t count, struct err *err)
 {
     redisReply **part = step_expect(reply, "beat", count * 2, err);
@@ -190,7 +190,7 @@ bool transition_beaten(const redisReply *reply, struct beaten *beaten,
     if (!part)
         return false;
     for (size_t i = 0; i < count; i++)
-        beaten[i] = (struct beaten){
+        beat[i] = (struct beat_reply){
             .held = step_uint(part[2 * i]),
             .cancel = step_uint(part[2 * i + 1]),
         };
@@ -198,21 +198,21 @@ bool transition_beaten(const redisReply *reply, struct beaten *beaten,
 }
 
 void transition_journal(struct command *command, const struct names *names,
-                        struct holding holding, uint64_t index,
+                        struct job_lease lease, uint64_t index,
                         struct view record, const struct event_text *events,
                         size_t count)
 {
-    step_begin_held(command, "quern_v1_journal", names, holding);
+    step_begin_held(command, "quern_v1_journal", names, lease);
     command_add_uint(command, index);
     command_add(command, record);
     step_add_events(command, events, count);
 }
 
 void transition_event(struct command *command, const struct names *names,
-                      struct holding holding, uint64_t number,
+                      struct job_lease lease, uint64_t number,
                       const struct event_text *events, size_t count)
 {
-    step_begin_held(command, "quern_v1_event", names, holding);
+    step_begin_held(command, "quern_v1_event", names, lease);
     command_add_uint(command, number);
     step_add_events(command, events, count);
 }
@@ -230,8 +230,8 @@ static void add_figure(struct command *command, uint64_t figure)
 static void add_finish(struct command *command, const struct finish *finish)
 {
     assert(job_state_is_terminal(finish->state));
-    command_add(command, finish->holding.id);
-    command_add_uint(command, finish->holding.epoch);
+    command_add(command, finish->lease.id);
+    command_add_uint(command, finish->lease.epoch);
     command_add_text(command, job_state_names[finish->state]);
     command_add(command, finish->result);
     command_add(command, finish->event_data);
@@ -258,16 +258,16 @@ bool transition_finished_many(const redisReply *reply, size_t count,
 }
 
 void transition_release(struct command *command, const struct names *names,
-                        struct holding holding, struct view reason)
+                        struct job_lease lease, struct view reason)
 {
-    step_begin_held(command, "quern_v1_release", names, holding);
+    step_begin_held(command, "quern_v1_release", names, lease);
     command_add(command, reason);
 }
 
 void transition_wait(struct command *command, const struct names *names,
                      const struct wait *wait)
 {
-    step_begin_held(command, "quern_v1_wait", names, wait->holding);
+    step_begin_held(command, "quern_v1_wait", names, wait->lease);
     command_add_uint(command, wait->delay_ms);
     command_add(command, wait->reason);
     command_add_uint(command, wait->errors);
@@ -306,7 +306,7 @@ void transition_cancel(struct command *command, const struct names *names,
     command_add(command, reason);
 }
 
-bool transition_cancelled(const redisReply *reply, enum cancelled *outcome,
+bool transition_cancelled(const redisReply *reply, enum cancel_outcome *outcome,
                           struct err *err)
 {
     static const char *const words[] = {
@@ -318,6 +318,6 @@ bool transition_cancelled(const redisReply *reply, enum cancelled *outcome,
 
     if (!step_word(reply, "cancel", words, 3, &word, err))
         return false;
-    *outcome = (enum cancelled)word;
+    *outcome = (enum cancel_outcome)word;
     return true;
 }

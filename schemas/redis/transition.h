@@ -72,7 +72,7 @@ void transition_submit_many(struct command *command, const struct names *names,
 bool transition_submitted_many(const redisReply *reply, size_t count,
                                struct err *err);
 
-struct claim {
+struct stream_entry {
     struct view stream; /* the key, and the entry in it */
     struct view entry;
 };
@@ -87,12 +87,12 @@ struct take {
     uint64_t count;       /* 1 to 512: free slots */
     uint64_t ticket; /* of this take, not zero: again with the same one answers
                         the same jobs, while its lease lasts */
-    const struct claim *claims;
-    size_t claim_count;
+    const struct stream_entry *entries;
+    size_t entry_count;
     const struct view *queues;
     size_t queue_count;
 };
-struct started {
+struct take_reply {
     bool run;           /* false: there is nothing to do */
     struct view reason; /* not run: taken (by another), gone, unknown,
                            duplicate, terminal, crashed, cancelled, deadline,
@@ -120,24 +120,24 @@ struct started {
 void transition_take(struct command *command, const struct names *names,
                      unsigned int partition, const struct take *take);
 /* How many answers: first one for each claim, then one for each job more. They
- * are reply->element[...], for transition_started(). */
+ * are reply->element[...], for transition_take_reply(). */
 bool transition_taken(const redisReply *reply, size_t *count, struct err *err);
-bool transition_started(const redisReply *reply, struct started *started,
-                        struct err *err);
+bool transition_take_reply(const redisReply *reply, struct take_reply *start,
+                           struct err *err);
 
 /* One lease each; up to 512 jobs of one partition in one command. */
-struct holding {
+struct job_lease {
     struct view id;
     uint64_t epoch;
 };
-struct beaten {
+struct beat_reply {
     bool held; /* false: lost, stop working on it */
     bool cancel;
 };
 void transition_beat(struct command *command, const struct names *names,
                      unsigned int partition, struct view consumer,
-                     const struct holding *holdings, size_t count);
-bool transition_beaten(const redisReply *reply, struct beaten *beaten,
+                     const struct job_lease *leases, size_t count);
+bool transition_beaten(const redisReply *reply, struct beat_reply *beat,
                        size_t count, struct err *err);
 
 struct event_text { /* one event to append */
@@ -147,17 +147,17 @@ struct event_text { /* one event to append */
 /* Appends the record at index (the journal's length before) and the events, in
  * one step. Again with the same record at the same index: no change. */
 void transition_journal(struct command *command, const struct names *names,
-                        struct holding holding, uint64_t index,
+                        struct job_lease lease, uint64_t index,
                         struct view record, const struct event_text *events,
                         size_t count);
 /* number: of this write among those of the attempt, from 1. Again with the same
  * or a smaller one: no change. */
 void transition_event(struct command *command, const struct names *names,
-                      struct holding holding, uint64_t number,
+                      struct job_lease lease, uint64_t number,
                       const struct event_text *events, size_t count);
 
 struct finish {
-    struct holding holding;
+    struct job_lease lease;
     int state;              /* enum job_state, a terminal one */
     struct view result;     /* schemas/message/result.h */
     struct view event_data; /* of the terminal event */
@@ -177,11 +177,11 @@ bool transition_finished_many(const redisReply *reply, size_t count,
 
 /* Back to the queue, the attempt not counted: a drain is not a failure. */
 void transition_release(struct command *command, const struct names *names,
-                        struct holding holding, struct view reason);
+                        struct job_lease lease, struct view reason);
 
 /* Out of the consumer's hands for a while; no slot is held. */
 struct wait {
-    struct holding holding;
+    struct job_lease lease;
     uint64_t delay_ms; /* zero: until approve, for a week at most */
     uint64_t errors;   /* in a row, the one that it waits for included; zero: it
                           waits for something else, the attempt is not counted */
@@ -212,11 +212,11 @@ void transition_approve(struct command *command, const struct names *names,
  * otherwise. The same again is not late while the job goes on. */
 bool transition_approved(const redisReply *reply, bool *late, struct err *err);
 
-enum cancelled { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };
+enum cancel_outcome { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };
 /* Waiting: cancelled now. Running: its consumer is asked. Ended: too late. */
 void transition_cancel(struct command *command, const struct names *names,
                        struct view id, struct view reason);
-bool transition_cancelled(const redisReply *reply, enum cancelled *outcome,
+bool transition_cancelled(const redisReply *reply, enum cancel_outcome *outcome,
                           struct err *err);
 
 #endif

@@ -14,8 +14,10 @@ void transition_promote(struct command *command, const struct names *names,
     command_add_uint(command, count);
 }
 
-bool transition_promoted(const redisReply *reply, struct promoted *promoted,
-                         struct due due[PROMOTED_MAX_DUE], struct err *err)
+bool transition_promoted(const redisReply *reply,
+                         struct promote_reply *promoted,
+                         struct due_schedule due[PROMOTED_MAX_DUE],
+                         struct err *err)
 {
     enum { NAME, SPEC, ZONE, AT, PARTS };
     redisReply **part = step_expect(reply, "promote", 4, err);
@@ -25,7 +27,7 @@ bool transition_promoted(const redisReply *reply, struct promoted *promoted,
     if (part[2]->type != REDIS_REPLY_ARRAY || part[2]->elements % PARTS != 0 ||
         part[2]->elements > (size_t)PROMOTED_MAX_DUE * PARTS)
         return step_misfit(err, "promote");
-    *promoted = (struct promoted){
+    *promoted = (struct promote_reply){
         .moved = step_uint(part[0]),
         .more = part[1]->type == REDIS_REPLY_INTEGER && part[1]->integer >= 0,
         .wait_ms = step_uint(part[1]),
@@ -34,7 +36,7 @@ bool transition_promoted(const redisReply *reply, struct promoted *promoted,
     };
     for (size_t i = 0; i < promoted->due_count; i++) {
         redisReply **facts = part[2]->element + i * PARTS;
-        due[i] = (struct due){
+        due[i] = (struct due_schedule){
             .name = step_text(facts[NAME]),
             .spec = step_text(facts[SPEC]),
             .zone = step_text(facts[ZONE]),
@@ -54,7 +56,7 @@ void transition_fire(struct command *command, const struct names *names,
     command_add(command, fire->id);
 }
 
-bool transition_fired(const redisReply *reply, enum fired *fired,
+bool transition_fired(const redisReply *reply, enum fire_outcome *fired,
                       struct view *what, struct err *err)
 {
     redisReply **part = step_expect(reply, "fire", 2, err);
@@ -138,7 +140,8 @@ bool transition_mended(const redisReply *reply, struct view *cursor,
 
 void transition_report(struct command *command, const struct names *names,
                        unsigned int partition, struct view consumer,
-                       uint64_t ttl_ms, const struct about *about, size_t count)
+                       uint64_t ttl_ms, const struct report_field *about,
+                       size_t count)
 {
     step_begin(command, "quern_v1_report", names, partition);
     command_add(command, consumer);

@@ -11,11 +11,11 @@
  * next one through; a deadline that has passed while nobody ran the job ends
  * it. Up to count (512) of each kind and queue; again at once while moved is
  * not zero. */
-struct due { /* a schedule whose time has come: fire it */
+struct due_schedule { /* a schedule whose time has come: fire it */
     struct view name, spec, zone;
     uint64_t at; /* ms since 1970 */
 };
-struct promoted {
+struct promote_reply {
     uint64_t moved;
     bool more;        /* something will be due ... */
     uint64_t wait_ms; /* ... in so long */
@@ -25,8 +25,10 @@ struct promoted {
 enum { PROMOTED_MAX_DUE = 16 };
 void transition_promote(struct command *command, const struct names *names,
                         unsigned int partition, uint64_t count);
-bool transition_promoted(const redisReply *reply, struct promoted *promoted,
-                         struct due due[PROMOTED_MAX_DUE], struct err *err);
+bool transition_promoted(const redisReply *reply,
+                         struct promote_reply *promoted,
+                         struct due_schedule due[PROMOTED_MAX_DUE],
+                         struct err *err);
 
 /* Submits the schedule's job under that id and sets when it is due next, if it
  * is still the one that was due at that time. The idempotency key is the
@@ -37,12 +39,12 @@ struct fire {
     uint64_t next_at; /* ms since 1970, of now or later; zero: never again */
     struct view id;   /* a new one, of this partition */
 };
-enum fired { FIRE_DONE, FIRE_LATE, FIRE_REFUSED };
+enum fire_outcome { FIRE_DONE, FIRE_LATE, FIRE_REFUSED };
 void transition_fire(struct command *command, const struct names *names,
                      unsigned int partition, const struct fire *fire);
 /* what: the job's id; refused: the sentence, which is kept in the schedule as
  * well: this time was left out. */
-bool transition_fired(const redisReply *reply, enum fired *fired,
+bool transition_fired(const redisReply *reply, enum fire_outcome *fired,
                       struct view *what, struct err *err);
 
 /* Jobs whose leases have ended are put back (epoch raised, crash counted,
@@ -81,13 +83,13 @@ bool transition_mended(const redisReply *reply, struct view *cursor,
 
 /* What the consumer says of itself, for so long, in pairs (host, pid, version,
  * build, slots, running, mode, queues: words, started_at ...). */
-struct about {
+struct report_field {
     const char *name;
     struct view value;
 };
 void transition_report(struct command *command, const struct names *names,
                        unsigned int partition, struct view consumer,
-                       uint64_t ttl_ms, const struct about *about,
+                       uint64_t ttl_ms, const struct report_field *about,
                        size_t count);
 /* The consumer leaves: it is listed no more. Answered as a report. */
 void transition_depart(struct command *command, const struct names *names,

@@ -288,10 +288,10 @@ void document_markdown(const struct setting_table *table, FILE *out)
 
 /* -------------------------------------------------------------------------- */
 
-void setting_print(const struct setting_table *table, enum setting_wish wish,
-                   const char *version, FILE *out)
+void setting_print(const struct setting_table *table,
+                   enum setting_request request, const char *version, FILE *out)
 {
-    switch (wish) {
+    switch (request) {
     case SETTING_HELP:
         document_help(table, document_width(), out);
         break;

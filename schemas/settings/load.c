@@ -15,10 +15,10 @@ enum { MAX_FILE = 256 << 10, MAX_SECRET = 16 << 10 };
 static const char file_suffix[] = "_FILE";
 
 /* Who loads, and where to. */
-struct loading {
+struct load_target {
     const struct setting_table *table;
     void *settings;
-    enum setting_wish wish;
+    enum setting_request request;
 };
 
 /* --- what every program has ----------------------------------------------- */
@@ -56,12 +56,12 @@ const struct setting_table setting_common = {
 
 /* --- defaults ------------------------------------------------------------- */
 
-static void put_defaults(const struct loading *loading)
+static void put_defaults(const struct load_target *target)
 {
-    for (size_t i = 0; i < loading->table->count; i++) {
-        const struct setting *row = &loading->table->rows[i];
+    for (size_t i = 0; i < target->table->count; i++) {
+        const struct setting *row = &target->table->rows[i];
         struct err err = { 0 };
-        bool taken = !row->normal || setting_put(row, loading->settings,
+        bool taken = !row->normal || setting_put(row, target->settings,
                                                  row->normal, row->name, &err);
         assert(taken); /* a table refuses its own default: our bug */
         (void)taken;
@@ -107,15 +107,16 @@ static char *trim(char *text)
 }
 
 /* The first line of the file at that path. */
-static bool put_secret(const struct loading *loading, const struct setting *row,
-                       const char *path, const char *name, struct err *err)
+static bool put_secret(const struct load_target *target,
+                       const struct setting *row, const char *path,
+                       const char *name, struct err *err)
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_SECRET + 1);
     if (!read_file(path, &text, err))
         return err_prefix(err, "%s", name);
     text.data[strcspn(text.data, "\r\n")] = '\0';
-    return setting_put(row, loading->settings, trim(text.data), name, err);
+    return setting_put(row, target->settings, trim(text.data), name, err);
 }
 
 /* The row that has this variable. *from_file: it is VARIABLE_FILE of a secret.
@@ -159,7 +160,8 @@ static bool no_variable(const struct setting_table *table, const char *name,
         name, *nearest ? "; did you mean " : "", nearest, *nearest ? "?" : "");
 }
 
-static bool put_line(const struct loading *loading, char *line, struct err *err)
+static bool put_line(const struct load_target *target, char *line,
+                     struct err *err)
 {
     char *value = strchr(line, '=');
     const struct setting *row;
@@ -172,19 +174,19 @@ static bool put_line(const struct loading *loading, char *line, struct err *err)
     *value++ = '\0';
     name = trim(line);
     value = trim(value);
-    row = find_variable(loading->table, name, &from_file);
+    row = find_variable(target->table, name, &from_file);
     if (!row)
-        return no_variable(loading->table, name, err);
-    return from_file ? put_secret(loading, row, value, name, err)
-                     : setting_put(row, loading->settings, value, name, err);
+        return no_variable(target->table, name, err);
+    return from_file ? put_secret(target, row, value, name, err)
+                     : setting_put(row, target->settings, value, name, err);
 }
 
-static bool put_lines(const struct loading *loading, const char *path,
+static bool put_lines(const struct load_target *target, const char *path,
                       char *text, struct err *err)
 {
     for (unsigned int number = 1; text; number++) {
         char *line = trim(strsep(&text, "\n"));
-        if (*line && *line != '#' && !put_line(loading, line, err))
+        if (*line && *line != '#' && !put_line(target, line, err))
             return err_prefix(err, "%s:%u", path, number);
     }
     return true;
@@ -193,17 +195,17 @@ static bool put_lines(const struct loading *loading, const char *path,
 bool setting_load_text(const struct setting_table *table, void *settings,
                        const char *path, char *text, struct err *err)
 {
-    struct loading loading = { table, settings, SETTING_RUN };
-    return put_lines(&loading, path, text, err);
+    struct load_target target = { table, settings, SETTING_RUN };
+    return put_lines(&target, path, text, err);
 }
 
-static bool put_file(const struct loading *loading, const char *path,
+static bool put_file(const struct load_target *target, const char *path,
                      struct err *err)
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_FILE + 1);
     return (read_file(path, &text, err) || err_prefix(err, "--config")) &&
-           put_lines(loading, path, text.data, err);
+           put_lines(target, path, text.data, err);
 }
 
 /* --- environment ---------------------------------------------------------- */
@@ -215,7 +217,7 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-static bool put_variable(const struct loading *loading,
+static bool put_variable(const struct load_target *target,
                          const struct setting *row, struct err *err)
 {
     char name[SETTING_NAME_BYTES];
@@ -224,17 +226,17 @@ static bool put_variable(const struct loading *loading,
     setting_variable(row, name);
     value = environment(name);
     if (value)
-        return setting_put(row, loading->settings, value, name, err);
+        return setting_put(row, target->settings, value, name, err);
     snprintf(file, sizeof(file), "%s%s", name, file_suffix);
     value = row->type == SETTING_SECRET ? environment(file) : NULL;
-    return !value || put_secret(loading, row, value, file, err);
+    return !value || put_secret(target, row, value, file, err);
 }
 
-static bool put_environment(const struct loading *loading, struct err *err)
+static bool put_environment(const struct load_target *target, struct err *err)
 {
-    for (size_t i = 0; i < loading->table->count; i++) {
-        const struct setting *row = &loading->table->rows[i];
-        if (!row->is_flag_only && !put_variable(loading, row, err))
+    for (size_t i = 0; i < target->table->count; i++) {
+        const struct setting *row = &target->table->rows[i];
+        if (!row->is_flag_only && !put_variable(target, row, err))
             return false;
     }
     return true;
@@ -306,54 +308,55 @@ static bool is_common(const struct setting *row)
     return setting_find(&setting_common, view_of(row->name)) == row;
 }
 
-static bool put_common(struct loading *loading, const struct setting *row,
+static bool put_common(struct load_target *target, const struct setting *row,
                        const char *value, struct err *err)
 {
     int document = 0;
     if (row == &common_rows[0])
-        return put_file(loading, value, err);
+        return put_file(target, value, err);
     if (strcmp(row->name, "help") == 0)
-        loading->wish = SETTING_HELP;
+        target->request = SETTING_HELP;
     else if (strcmp(row->name, "version") == 0)
-        loading->wish = SETTING_VERSION;
+        target->request = SETTING_VERSION;
     else if (!setting_put(row, &document, value, "--document", err))
         return false;
     else
-        loading->wish = SETTING_MAN + (enum setting_wish)document;
+        target->request = SETTING_MAN + (enum setting_request)document;
     return true;
 }
 
 /* The flags of setting_common come first, wherever they stand: the file is
  * weaker than the environment, and that is weaker than other flags. */
-static bool put_flags(struct loading *loading, char *const *argv, bool common,
-                      struct err *err)
+static bool put_flags(struct load_target *target, char *const *argv,
+                      bool common, struct err *err)
 {
     while (*argv) {
         const char *value = NULL;
         char name[SETTING_NAME_BYTES];
         const struct setting *row =
-            take_flag(loading->table, &argv, &value, err);
+            take_flag(target->table, &argv, &value, err);
         if (!row)
             return false;
         if (is_common(row) != common)
             continue;
         snprintf(name, sizeof(name), "--%s", row->name);
-        if (!(common ? put_common(loading, row, value, err)
-                     : setting_put(row, loading->settings, value, name, err)))
+        if (!(common ? put_common(target, row, value, err)
+                     : setting_put(row, target->settings, value, name, err)))
             return false;
     }
     return true;
 }
 
 bool setting_load(const struct setting_table *table, void *settings,
-                  char *const *argv, enum setting_wish *wish, struct err *err)
+                  char *const *argv, enum setting_request *request,
+                  struct err *err)
 {
-    struct loading loading = { table, settings, SETTING_RUN };
-    put_defaults(&loading);
-    if (!put_flags(&loading, argv + 1, true, err))
+    struct load_target target = { table, settings, SETTING_RUN };
+    put_defaults(&target);
+    if (!put_flags(&target, argv + 1, true, err))
         return false;
-    *wish = loading.wish;
-    return loading.wish != SETTING_RUN ||
-           (put_environment(&loading, err) &&
-            put_flags(&loading, argv + 1, false, err));
+    *request = target.request;
+    return target.request != SETTING_RUN ||
+           (put_environment(&target, err) &&
+            put_flags(&target, argv + 1, false, err));
 }

@@ -70,7 +70,7 @@ struct setting_table {
     const char *examples; /* lines */
 };
 
-enum setting_wish {
+enum setting_request {
     SETTING_RUN,
     SETTING_HELP,
     SETTING_VERSION,
@@ -83,10 +83,11 @@ enum setting_wish {
 
 /* Fills the struct that the table is about, which is all zero before; argv is
  * main()'s. Beside the table's flags there are --config, --help, --version and
- * --document. After any of the last three only *wish counts. Error:
+ * --document. After any of the last three only *request counts. Error:
  * bad_setting, a sentence that names the value, the limit and the place. */
 bool setting_load(const struct setting_table *table, void *settings,
-                  char *const *argv, enum setting_wish *wish, struct err *err);
+                  char *const *argv, enum setting_request *request,
+                  struct err *err);
 
 /* The lines of a settings file of that path; writes into text. */
 bool setting_load_text(const struct setting_table *table, void *settings,
@@ -104,8 +105,9 @@ bool setting_put(const struct setting *row, void *settings, const char *text,
                  const char *name, struct err *err);
 
 /* document.c: what was wished, but for SETTING_RUN. */
-void setting_print(const struct setting_table *table, enum setting_wish wish,
-                   const char *version, FILE *out);
+void setting_print(const struct setting_table *table,
+                   enum setting_request request, const char *version,
+                   FILE *out);
 
 /* -------- setting.c, for those who write documents and parsers */
 

@@ -214,9 +214,9 @@ static void take_jobs(struct lane *lane)
         die("take", &err);
     for (size_t i = 0; i < count; i++) {
         struct held *job = &lane->jobs[lane->count++];
-        struct started started;
+        struct take_reply started;
 
-        if (!transition_started(reply->element[i], &started, &err))
+        if (!transition_take_reply(reply->element[i], &started, &err))
             die("a job", &err);
         assert(started.run);
         snprintf(job->id, sizeof(job->id), "%.*s", VIEW_ARG(started.id));

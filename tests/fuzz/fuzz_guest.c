@@ -115,7 +115,7 @@ static void ask(struct frame frame)
     struct err err;
     frame.session = VIEW("s");
     MUST(message_encode(&schema_frame, &frame, &body, &err));
-    struct request *request =
+    struct peer_request *request =
         request_new(&consumer.peer, buf_view(&body), &err);
     MUST(request != NULL);
     sessions_ask(&world.sessions, request);

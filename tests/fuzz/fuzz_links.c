@@ -1,11 +1,11 @@
 /* fuzz_links.c - any text of a model: without a file that is meant it stays as
  * it is; with one, it has as many lines as before. */
 #include "consumer/conversation/links.h"
-#include "consumer/conversation/picture.h"
+#include "consumer/conversation/request_image.h"
 #include "tests/fuzz/fuzz.h"
 
-static const struct linked item = { VIEW_INIT("a"), VIEW_INIT("d/b"),
-                                    VIEW_INIT("0") };
+static const struct link_item item = { VIEW_INIT("a"), VIEW_INIT("d/b"),
+                                       VIEW_INIT("0") };
 
 static void write(struct buf *out, struct view text, size_t items)
 {
@@ -30,11 +30,11 @@ static void place_picture(struct view bytes)
 {
     json_t *messages = json_pack("[{s:s, s:s}]", "role", "user", "content", "");
     json_t *content;
-    struct picture picture = { .message = json_array_get(messages, 0) };
+    struct request_image picture = { .message = json_array_get(messages, 0) };
 
     buf_init(&picture.bytes, bytes.len + 1);
     buf_add(&picture.bytes, bytes);
-    pictures_place(messages, &picture, 1);
+    images_place(messages, &picture, 1);
     content = json_object_get(json_array_get(messages, 0), "content");
     if (json_is_array(content)) {
         json_t *part = json_array_get(content, json_array_size(content) - 1);

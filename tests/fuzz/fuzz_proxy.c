@@ -14,7 +14,7 @@ static size_t count_of(struct view text, const char *what)
 }
 
 /* The host is one that a list could name, in one spelling. */
-static void check_host(const struct request *request)
+static void check_host(const struct proxy_request *request)
 {
     char again[MAX_HOST_BYTES + 3], name[MAX_HOST_BYTES + 1];
     uint16_t port = 0;
@@ -31,7 +31,7 @@ static void check_host(const struct request *request)
     MUST(strcmp(name, request->host) == 0 && request->port > 0);
 }
 
-static void check_head(const struct request *request)
+static void check_head(const struct proxy_request *request)
 {
     struct view head = buf_view(&request->head);
     MUST(buf_ok(&request->head));
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct hosts hosts;
     struct view bytes = { (const char *)data, size };
-    struct request request;
+    struct proxy_request request;
     struct err err;
     int status = 0;
     size_t head = request_head_bytes(bytes);

@@ -37,7 +37,7 @@ static void check_written(const struct recording *recording)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    CLEANUP(outcome_finish) struct outcome outcome = { 0 };
+    CLEANUP(outcome_finish) struct replay_outcome outcome = { 0 };
     struct view text = { (const char *)data, size };
     struct recording recording;
     struct err err = { 0 };

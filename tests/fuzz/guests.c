@@ -18,7 +18,7 @@
 struct box {
     struct box *next;
     struct box_events events;
-    struct alarm *answer; /* to sweeps */
+    struct loop_alarm *answer; /* to sweeps */
     size_t sweeps;
     pid_t spared; /* by the last of them: the snapshot */
     bool ends_runner;
@@ -26,22 +26,22 @@ struct box {
     int workspace;
 };
 
-struct nursery {
+struct interpreter_pool {
     int unused;
 };
 struct zygote {
-    struct birth *wanted;
-    struct alarm *pace;
+    struct child_process *wanted;
+    struct loop_alarm *pace;
 };
 struct install {
     struct install *next;
-    struct install_wish wish;
+    struct install_request request;
     bool worked;
 };
 
 static struct zygote zygote;
 static struct install *installs;
-static struct box_wish *wishes;
+static struct box_request *requests;
 
 /* --------------------------------------------------------------- processes */
 
@@ -100,7 +100,7 @@ void guests_finish(void)
         if (world.guests[i].channel >= 0)
             guest_die(&world.guests[i]);
     alarm_free(zygote.pace);
-    MUST(!zygote.wanted && !installs && !wishes);
+    MUST(!zygote.wanted && !installs && !requests);
     zygote = (struct zygote){ 0 };
 }
 
@@ -108,32 +108,32 @@ void guests_finish(void)
 
 static void on_pace(void *owner)
 {
-    struct birth *birth = zygote.wanted;
+    struct child_process *child = zygote.wanted;
     (void)owner;
-    if (!birth)
+    if (!child)
         return;
-    zygote.wanted = birth->next;
+    zygote.wanted = child->next;
     if (zygote.wanted)
         alarm_set(zygote.pace, 0);
     int process = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct guest *guest =
-        guest_new(fcntl(birth->ends[0], F_DUPFD_CLOEXEC, 0),
-                  fcntl(birth->ends[1], F_DUPFD_CLOEXEC, 0),
-                  fcntl(birth->ends[3], F_DUPFD_CLOEXEC, 0), process);
+        guest_new(fcntl(child->ends[0], F_DUPFD_CLOEXEC, 0),
+                  fcntl(child->ends[1], F_DUPFD_CLOEXEC, 0),
+                  fcntl(child->ends[3], F_DUPFD_CLOEXEC, 0), process);
     fcntl(guest->out, F_SETFL, O_NONBLOCK);
-    birth->pid = ++world.births;
-    birth->on_born(birth->owner, fcntl(process, F_DUPFD_CLOEXEC, 0));
+    child->pid = ++world.births;
+    child->on_forked(child->owner, fcntl(process, F_DUPFD_CLOEXEC, 0));
     guest_say(guest, &(struct guest_frame){ .type = GUEST_READY });
 }
 
-void zygote_fork(struct zygote *its, struct birth *birth)
+void zygote_fork(struct zygote *its, struct child_process *child)
 {
-    struct birth **last = &its->wanted;
+    struct child_process **last = &its->wanted;
     while (*last)
         last = &(*last)->next;
-    *last = birth;
-    birth->next = NULL;
-    birth->pid = 0;
+    *last = child;
+    child->next = NULL;
+    child->pid = 0;
     if (!its->pace)
         its->pace = alarm_new(&world.loop, on_pace, NULL);
     alarm_set(its->pace, 0);
@@ -144,27 +144,29 @@ bool zygote_starts(const struct zygote *its)
     return its == &zygote;
 }
 
-void zygote_forget(struct zygote *its, struct birth *birth)
+void zygote_forget(struct zygote *its, struct child_process *child)
 {
-    for (struct birth **link = &its->wanted; *link; link = &(*link)->next)
-        if (*link == birth) {
-            *link = birth->next;
+    for (struct child_process **link = &its->wanted; *link;
+         link = &(*link)->next)
+        if (*link == child) {
+            *link = child->next;
             return;
         }
 }
 
-struct interpreter *nursery_take(struct nursery *nursery, enum profile profile,
-                                 const struct session_limits *limits)
+struct interpreter *pool_take(struct interpreter_pool *pool,
+                              enum profile profile,
+                              const struct session_limits *limits)
 {
-    (void)nursery;
+    (void)pool;
     (void)profile;
     (void)limits;
     return NULL;
 }
 
-struct zygote *nursery_zygote(struct nursery *nursery, enum profile profile)
+struct zygote *pool_zygote(struct interpreter_pool *pool, enum profile profile)
 {
-    (void)nursery;
+    (void)pool;
     (void)profile;
     return &zygote;
 }
@@ -187,13 +189,13 @@ static void on_answer(void *owner)
     events.on_swept(events.owner, clean);
 }
 
-bool boxes_take(struct boxes *boxes, struct box_wish *wish)
+bool boxes_take(struct boxes *boxes, struct box_request *request)
 {
     (void)boxes;
     if (world.boxless) {
-        wish->waiting = true;
-        wish->next = wishes;
-        wishes = wish;
+        request->waiting = true;
+        request->next = requests;
+        requests = request;
         return false;
     }
     struct box *box = allocate(sizeof(*box));
@@ -202,30 +204,30 @@ bool boxes_take(struct boxes *boxes, struct box_wish *wish)
     box->workspace = open(box->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     MUST(box->workspace >= 0);
     box->answer = alarm_new(&world.loop, on_answer, box);
-    wish->box = box;
-    wish->err = (struct err){ 0 };
+    request->box = box;
+    request->err = (struct err){ 0 };
     return true;
 }
 
-void boxes_forget(struct boxes *boxes, struct box_wish *wish)
+void boxes_forget(struct boxes *boxes, struct box_request *request)
 {
-    struct box_wish **link = &wishes;
+    struct box_request **link = &requests;
     (void)boxes;
-    while (*link != wish)
+    while (*link != request)
         link = &(*link)->next;
-    *link = wish->next;
-    wish->waiting = false;
+    *link = request->next;
+    request->waiting = false;
 }
 
 /* One is to be made in the place of another, which fails. */
 static void refuse_wishes(void)
 {
-    while (wishes) {
-        struct box_wish *wish = wishes;
-        wishes = wish->next;
-        wish->waiting = false;
-        err_set(&wish->err, ERR_RETRY, "session_failed", "there is no box");
-        wish->on_answer(wish->owner);
+    while (requests) {
+        struct box_request *request = requests;
+        requests = request->next;
+        request->waiting = false;
+        err_set(&request->err, ERR_RETRY, "session_failed", "there is no box");
+        request->on_answer(request->owner);
     }
 }
 
@@ -352,12 +354,13 @@ uint64_t memory_of(const struct box *box, pid_t pid)
 /* ---------------------------------------------------------------- packages */
 
 struct install *install_new(struct packages *packages,
-                            const struct install_wish *wish)
+                            const struct install_request *request)
 {
     struct install *install = allocate(sizeof(*install));
     (void)packages;
-    MUST(wish->folder && (wish->module.len > 0 || wish->requirements.len > 0));
-    *install = (struct install){ .next = installs, .wish = *wish };
+    MUST(request->folder &&
+         (request->module.len > 0 || request->requirements.len > 0));
+    *install = (struct install){ .next = installs, .request = *request };
     installs = install;
     return install;
 }
@@ -389,7 +392,7 @@ bool installs_end(bool worked)
     if (!install)
         return false;
     install->worked = worked;
-    install->wish.on_end(install->wish.owner);
+    install->request.on_end(install->request.owner);
     return true;
 }
 

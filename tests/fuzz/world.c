@@ -16,8 +16,8 @@ enum { MOST_TURNS = 20000 }; /* more is a loop without an end */
 
 struct world world;
 
-struct alarm {
-    struct alarm *next;
+struct loop_alarm {
+    struct loop_alarm *next;
     uint64_t due_ms; /* 0: it is not set */
     alarm_callback *callback;
     void *owner;
@@ -31,7 +31,7 @@ struct watch {
     void *owner;
 };
 
-static struct alarm *alarms;
+static struct loop_alarm *alarms;
 static struct watch *watches;
 static uint64_t now_ms = 1000;
 
@@ -71,28 +71,29 @@ ssize_t getrandom(void *bytes, size_t len, unsigned int flags)
 
 /* ------------------------------------------------------------------ alarms */
 
-struct alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback, void *owner)
+struct loop_alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback,
+                             void *owner)
 {
-    struct alarm *alarm = allocate(sizeof(*alarm));
+    struct loop_alarm *alarm = allocate(sizeof(*alarm));
     (void)loop;
-    *alarm = (struct alarm){ alarms, 0, callback, owner };
+    *alarm = (struct loop_alarm){ alarms, 0, callback, owner };
     alarms = alarm;
     return alarm;
 }
 
-void alarm_set(struct alarm *alarm, uint64_t after_ms)
+void alarm_set(struct loop_alarm *alarm, uint64_t after_ms)
 {
     alarm->due_ms = now_ms + after_ms;
 }
 
-void alarm_stop(struct alarm *alarm)
+void alarm_stop(struct loop_alarm *alarm)
 {
     alarm->due_ms = 0;
 }
 
-void alarm_free(struct alarm *alarm)
+void alarm_free(struct loop_alarm *alarm)
 {
-    struct alarm **link = &alarms;
+    struct loop_alarm **link = &alarms;
     while (alarm && *link != alarm)
         link = &(*link)->next;
     if (alarm)
@@ -101,10 +102,10 @@ void alarm_free(struct alarm *alarm)
 }
 
 /* The one that is due first, at the latest then. */
-static struct alarm *next_alarm(uint64_t until_ms)
+static struct loop_alarm *next_alarm(uint64_t until_ms)
 {
-    struct alarm *first = NULL;
-    for (struct alarm *alarm = alarms; alarm; alarm = alarm->next)
+    struct loop_alarm *first = NULL;
+    for (struct loop_alarm *alarm = alarms; alarm; alarm = alarm->next)
         if (alarm->due_ms > 0 && alarm->due_ms <= until_ms &&
             (!first || alarm->due_ms < first->due_ms))
             first = alarm;
@@ -113,7 +114,7 @@ static struct alarm *next_alarm(uint64_t until_ms)
 
 static bool ring(uint64_t until_ms)
 {
-    struct alarm *alarm = next_alarm(until_ms);
+    struct loop_alarm *alarm = next_alarm(until_ms);
     if (!alarm)
         return false;
     if (alarm->due_ms > now_ms)
@@ -207,7 +208,7 @@ void world_begin(void)
 {
     signal(SIGPIPE, SIG_IGN);
     MUST(uv_loop_init(&world.loop) == 0);
-    world.settings = (struct settings){
+    world.settings = (struct executor_settings){
         .profile = PROFILE_BARE,
         .limits = { 1 << 30, 1 << 28, 64 },
         .sessions = 4,

@@ -3,7 +3,7 @@
  * The real sessions, interpreters, runners and server stand in a world that is
  * ours: time goes when we say so (world_advance), a box is a folder, a birth
  * takes no process, and what lives in a box is the fuzzer. The functions of
- * loop.c, boxes.c, zygote.c, nursery.c, packages.c, memory.c and process.c that
+ * loop.c, boxes.c, zygote.c, pool.c, packages.c, memory.c and process.c that
  * the warden calls are those of world.c and guests.c, so the linker takes
  * nothing from there. Nonces are 1, 2, 3: a fuzzer can know them. */
 #ifndef TESTS_FUZZ_WORLD_H
@@ -24,7 +24,7 @@ struct guest {   /* a process in a box, as the warden sees it */
 
 struct world {
     uv_loop_t loop;
-    struct settings settings;
+    struct executor_settings settings;
     struct sessions sessions;
     struct guest guests[GUESTS]; /* oldest first */
     size_t births;

@@ -112,7 +112,7 @@ local function save(job)
 end
 
 -- The job, when the caller still holds it; else nil and the refusal.
-local function held(root, id, epoch, names)
+local function load_fenced(root, id, epoch, names)
     local job = load(root, id or "", names)
     if not (job or is_id(root, id)) then
         return nil, refuse("BADARG", "not a job id of this partition: '%s'",

@@ -39,7 +39,7 @@ end
 -- id epoch index record, then pairs of event type and data. Answers the
 -- journal's length.
 local function journal(keys, args)
-    local job, refusal = held(keys[1], args[1], args[2], RUNNING)
+    local job, refusal = load_fenced(keys[1], args[1], args[2], RUNNING)
     refusal = refusal or bad_events(args, 5)
     if refusal then return refusal end
     local length, answer = place_for(job, args[3], args[4])
@@ -64,7 +64,7 @@ local function spend(keys, args)
         return refuse("BADARG", "spend: '%s' of '%s' tokens, cost '%s'",
             verb or "", args[6] or "", args[7] or "")
     end
-    local job, refusal = held(keys[1], args[1], args[2], SPENDING)
+    local job, refusal = load_fenced(keys[1], args[1], args[2], SPENDING)
     refusal = refusal or bad_events(args, 8)
     if refusal then return refusal end
     local length, answer = place_for(job, args[3], args[4])

@@ -19,7 +19,7 @@ local function finish_one(root, args, first, now, ends)
     if not (tokens and cost) then
         return refuse("BADARG", "finish: tokens and cost are whole numbers")
     end
-    local job, refusal, other = held(root, id, epoch)
+    local job, refusal, other = load_fenced(root, id, epoch)
     if not job then
         -- Sent again: this caller has ended it.
         local again = other and other.state == state
@@ -81,7 +81,7 @@ local function release(keys, args)
         return refuse("BADARG", "reason: text of at most %d bytes",
             MAX_REASON_BYTES)
     end
-    local job, refusal, other = held(keys[1], args[1], args[2])
+    local job, refusal, other = load_fenced(keys[1], args[1], args[2])
     if not job then return left_before(other, args[2]) or refusal end
     local now = now_ms()
     fence(job)
@@ -115,7 +115,7 @@ local function wait(keys, args)
         return refuse("BADARG", "wait: call '%s', fallback '%s'", call_id,
             fallback)
     end
-    local job, refusal, other = held(keys[1], args[1], args[2])
+    local job, refusal, other = load_fenced(keys[1], args[1], args[2])
     if not job then return left_before(other, args[2]) or refusal end
     local now = now_ms()
     local at = now + (delay_ms > 0 and delay_ms or WEEK_MS)

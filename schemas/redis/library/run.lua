@@ -8,7 +8,7 @@ local function beat(keys, args)
     end
     local answer, leases = {}, {}
     for i = 2, #args, 2 do
-        local job = held(root, args[i], args[i + 1], BEATEN)
+        local job = load_fenced(root, args[i], args[i + 1], BEATEN)
         if job and job.owner == consumer then
             gather(leases, leases_of(root, job.queue),
                 text(now + job.lease_ms), job.id)
@@ -24,7 +24,7 @@ end
 -- id epoch [number], then pairs of type and data. Answers the last seq. The
 -- attempt counts its writes: one that comes again has a number that was there.
 local function event(keys, args)
-    local job, refusal = held(keys[1], args[1], args[2], RUNNING)
+    local job, refusal = load_fenced(keys[1], args[1], args[2], RUNNING)
     local count = number(args[3])
     local first = count and 4 or 3
     refusal = refusal or bad_events(args, first)

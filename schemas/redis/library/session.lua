@@ -56,7 +56,7 @@ local function session_claim(keys, args)
         return refuse("BADARG", "session_claim: session '%s', ttl '%s'",
             session or "", args[4] or "")
     end
-    local job, refusal = held(root, id, args[2])
+    local job, refusal = load_fenced(root, id, args[2])
     if not job then return refusal end
 
     local key, now = root .. "session:" .. session, now_ms()
@@ -119,7 +119,7 @@ local function session_save(keys, args)
         return refuse("BADARG", "session_save: session '%s', generation '%s'",
             session or "", args[4] or "")
     end
-    local job, refusal = held(root, args[1], args[2], RUNNING)
+    local job, refusal = load_fenced(root, args[1], args[2], RUNNING)
     if not job then return refusal end
     if #record > MAX_SESSION_BYTES then
         return refuse("TOOBIG", "session: %d bytes, at most %d", #record,

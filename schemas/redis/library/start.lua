@@ -73,20 +73,20 @@ local function cached_settings(root, who, queue, tenant)
     return settings
 end
 
--- Whose turn it was: its lanes may have room.
-local function turn_of(who, queue, tenant)
+-- The tenant's share of this take: its lanes may have room.
+local function share_of(who, queue, tenant)
     local name = queue .. "/" .. tenant
-    local turn = who.turns[name]
-    if not turn then
-        turn = { queue = queue, tenant = tenant, ready = {} }
-        who.turns[name], who.turns[#who.turns + 1] = turn, turn
+    local share = who.shares[name]
+    if not share then
+        share = { queue = queue, tenant = tenant, ready = {} }
+        who.shares[name], who.shares[#who.shares + 1] = share, share
     end
-    return turn
+    return share
 end
 
 -- Out of the stream: the entry has done its duty.
 local function leave_stream(job, who)
-    local ready = turn_of(who, job.queue, job.tenant).ready
+    local ready = share_of(who, job.queue, job.tenant).ready
     ready[#ready + 1] = job.id
     gather(who.entries, work(job.root, job.queue, job.priority), job.entry)
     set(job, "entry", "")
@@ -162,7 +162,7 @@ local function new_who(consumer, lease, crashes, now)
     return {
         consumer = consumer, lease_ms = lease_ms, max_crashes = max_crashes,
         event = cmsgpack.pack({ consumer = consumer }),
-        until_ms = text(now + lease_ms), settings = {}, plain = {}, turns = {},
+        until_ms = text(now + lease_ms), settings = {}, plain = {}, shares = {},
         ready = {}, entries = {}, leases = {}, bodies = {}, pair = {},
     }
 end
@@ -176,28 +176,28 @@ local function settle_starts(root, who)
     if who.pair.queue then redis.call("DEL", root .. "copy") end
 end
 
--- What has left the streams; the turns whose lanes hold anything.
+-- What has left the streams; the shares whose lanes hold anything.
 local function settle_streams(root, who)
     for stream, entries in pairs(who.entries) do drop(stream, unpack(entries)) end
     who.entries = {}
     local behind = {}
-    for _, turn in ipairs(who.turns) do
-        if #turn.ready > 0 then
-            call("ZREM", root .. "ready:" .. turn.queue .. "/" .. turn.tenant,
-                unpack(turn.ready))
-            turn.ready = {}
+    for _, share in ipairs(who.shares) do
+        if #share.ready > 0 then
+            call("ZREM", root .. "ready:" .. share.queue .. "/" .. share.tenant,
+                unpack(share.ready))
+            share.ready = {}
         end
-        if call("HGET", root .. "lanes:" .. turn.queue, turn.tenant) then
-            behind[#behind + 1] = turn
+        if call("HGET", root .. "lanes:" .. share.queue, share.tenant) then
+            behind[#behind + 1] = share
         end
     end
     return behind
 end
 
 -- Entries for what has room in the streams: most of each tenant.
-local function refill_turns(root, who, turns, now, most)
-    for _, turn in ipairs(turns) do
-        admit(root, turn.queue, turn.tenant,
-            cached_settings(root, who, turn.queue, turn.tenant), now, most)
+local function refill_shares(root, who, shares, now, most)
+    for _, share in ipairs(shares) do
+        admit(root, share.queue, share.tenant,
+            cached_settings(root, who, share.queue, share.tenant), now, most)
     end
 end

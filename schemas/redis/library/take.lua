@@ -86,16 +86,18 @@ end
 -- ------------------------------------------------------ out of the lanes
 
 -- A share of what is to be started of each, as far as it may.
-local function open_turns(root, who, turns, count, now)
-    local share, open = math.ceil(count / #turns), {}
-    for _, turn in ipairs(turns) do
-        local settings = cached_settings(root, who, turn.queue, turn.tenant)
-        local free = room(root, turn.queue, turn.tenant, settings, now, MAX_BATCH)
+local function open_shares(root, who, shares, count, now)
+    local part, open = math.ceil(count / #shares), {}
+    for _, share in ipairs(shares) do
+        local settings = cached_settings(root, who, share.queue, share.tenant)
+        local free = room(root, share.queue, share.tenant, settings, now,
+            MAX_BATCH)
         if free > 0 then
-            turn.settings, turn.served = settings, 0
-            turn.free = math.min(free, share)
-            turn.lanes = open_lanes(root, turn.queue, turn.tenant, turn.free)
-            open[#open + 1] = turn
+            share.settings, share.served = settings, 0
+            share.free = math.min(free, part)
+            share.lanes =
+                open_lanes(root, share.queue, share.tenant, share.free)
+            open[#open + 1] = share
         end
     end
     return open
@@ -103,34 +105,34 @@ end
 
 -- Whose head goes first, as if all of them had come into the streams now; those
 -- of the same priority take turns.
-local function next_turn(root, turns, now, next_at)
+local function next_share(root, shares, now, next_at)
     local best, best_at
-    for _, turn in ipairs(turns) do
-        if turn.served < turn.free then
-            turn.lane = turn.lane or oldest_head(root, turn.lanes)
-            local at = turn.lane and now + AGE_MS[turn.lane.priority]
+    for _, share in ipairs(shares) do
+        if share.served < share.free then
+            share.lane = share.lane or oldest_head(root, share.lanes)
+            local at = share.lane and now + AGE_MS[share.lane.priority]
             if at and at <= next_at and (not best or at < best_at
-                or at == best_at and turn.served < best.served) then
-                best, best_at = turn, at
+                or at == best_at and share.served < best.served) then
+                best, best_at = share, at
             end
         end
     end
     return best
 end
 
--- Goes on with what stands in the lanes of those whose turn it was.
-local function take_lanes(root, who, turns, next_at, now, jobs)
-    local open = open_turns(root, who, turns, who.count - #jobs, now)
+-- Goes on with what stands in the lanes of those who have a share.
+local function take_lanes(root, who, shares, next_at, now, jobs)
+    local open = open_shares(root, who, shares, who.count - #jobs, now)
     while #jobs < who.count and who.bytes < MAX_TAKE_BYTES
         and not has_read_enough() do
-        local turn = next_turn(root, open, now, next_at)
-        if not turn then break end
-        local lane, job = turn.lane, turn.lane.job
-        lane.job, lane.at, turn.lane = nil, lane.at + 1, nil
-        turn.served = turn.served + 1
+        local share = next_share(root, open, now, next_at)
+        if not share then break end
+        local lane, job = share.lane, share.lane.job
+        lane.job, lane.at, share.lane = nil, lane.at + 1, nil
+        share.served = share.served + 1
         job.body = job.body ~= "" and job.body or nil
         if not end_instead(job, now, who) then
-            local one = start_job(job, now, who, turn.settings)
+            local one = start_job(job, now, who, share.settings)
             jobs[#jobs + 1] = one
             lane.taken = lane.taken + 1
             if job.body then
@@ -140,8 +142,8 @@ local function take_lanes(root, who, turns, next_at, now, jobs)
             end
         end
     end
-    for _, turn in ipairs(open) do
-        close_lanes(root, turn.queue, turn.tenant, turn.lanes)
+    for _, share in ipairs(open) do
+        close_lanes(root, share.queue, share.tenant, share.lanes)
     end
 end
 
@@ -244,10 +246,10 @@ local function take(keys, args)
     take_more(root, who, now, jobs)
     settle_starts(root, who)
     local behind = settle_streams(root, who)
-    for _, turn in ipairs(behind) do
-        wake(root, turn.queue, turn.tenant, now + LOOK_AGAIN_MS)
+    for _, share in ipairs(behind) do
+        wake(root, share.queue, share.tenant, now + LOOK_AGAIN_MS)
     end
-    refill_turns(root, who, behind, now, 1)
+    refill_shares(root, who, behind, now, 1)
     for _, one in ipairs(jobs) do answers[#answers + 1] = one end
     keep_ticket(root, who, answers)
     return answers

@@ -57,7 +57,7 @@ struct host {
 };
 
 static struct host hosts[HOSTS];
-static struct settings settings;
+static struct consumer_settings settings;
 static struct endpoints endpoints;
 static struct breaker rested[MAX_ENDPOINTS];
 static unsigned quirks[MAX_ENDPOINTS];
@@ -964,7 +964,7 @@ void ports_open(void)
                                          "/tests/unit/attempt/tools.json" };
     enum { WORDS = sizeof(words) / sizeof(words[0]) };
     char *argv[WORDS + 1] = { NULL };
-    enum setting_wish wish;
+    enum setting_request wish;
     struct err err = { .text = "settings" };
     for (size_t i = 0; i < WORDS; i++)
         argv[i] = strdup(words[i]);
@@ -1123,10 +1123,11 @@ size_t host_jobs(int number)
 
 void host_give(int number, redisReply *answer)
 {
-    struct started started;
+    struct take_reply started;
     struct err err = { 0 };
     trace("host %d takes the job", number);
-    demand(transition_started(answer, &started, &err), "store", "%s", err.text);
+    demand(transition_take_reply(answer, &started, &err), "store", "%s",
+           err.text);
     attempt_new(&hosts[number].partition, &started);
     freeReplyObject(answer);
 }

@@ -15,7 +15,7 @@ enum { PATIENCE_MS = 5000 };
 
 struct reader {
     struct watch *watch;
-    struct alarm *alarm;
+    struct loop_alarm *alarm;
     char read[8]; /* what came, a byte at a time */
     size_t count;
     int error;

@@ -26,12 +26,12 @@ static void test_the_same_action(void **state)
                  brake_action(VIEW("b"), VIEW("1")));
 }
 
-static struct deed deed(const char *code, const char *seen, int status)
+static struct call_digest digest(const char *code, const char *seen, int status)
 {
     struct record record = { .observation = view_of(seen),
                              .cell = { .code = view_of(code),
                                        .status = status } };
-    return brake_deed(action(code), &record);
+    return brake_digest(action(code), &record);
 }
 
 static void test_the_same_outcome(void **state)
@@ -50,8 +50,8 @@ static void test_the_same_outcome(void **state)
         { "", "", CELL_OK, true },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct deed one = deed("1", rows[i].one, rows[i].status);
-        struct deed other = deed("1", rows[i].other, rows[i].status);
+        struct call_digest one = digest("1", rows[i].one, rows[i].status);
+        struct call_digest other = digest("1", rows[i].other, rows[i].status);
         print_message("%s\n", rows[i].one);
         assert_int_equal(one.outcome == other.outcome, rows[i].same);
         assert_int_equal(one.failed, rows[i].status != CELL_OK);
@@ -88,26 +88,27 @@ static void test_when_it_brakes(void **state)
         { "--bcdefghijklm", 'b', BRAKE_NONE, false },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct deed deeds[32];
+        struct call_digest digests[32];
         size_t count = 0;
         for (const char *at = rows[i].done; *at != '\0'; at++, count++)
-            deeds[count] = (struct deed){
+            digests[count] = (struct call_digest){
                 .action = (uint64_t)*at,
                 .outcome = *at >= '0' && *at <= '9' ? count + 1 : 0,
                 .failed = *at >= 'A' && *at <= 'Z',
                 .refused = *at == '-',
             };
         char next = rows[i].next;
-        struct deed last = { .action = (uint64_t)next,
-                             .outcome = next <= '9' ? 99 : 0,
-                             .failed = next >= 'A' && next <= 'Z' };
+        struct call_digest last = { .action = (uint64_t)next,
+                                    .outcome = next <= '9' ? 99 : 0,
+                                    .failed = next >= 'A' && next <= 'Z' };
         print_message("%s then %c\n", rows[i].done, next);
-        assert_int_equal(brake_before(deeds, count, last.action, MOST),
+        assert_int_equal(brake_before(digests, count, last.action, MOST),
                          rows[i].before);
-        assert_int_equal(brake_hints(deeds, count, &last, MOST), rows[i].hints);
-        assert_int_equal(brake_before(deeds, count, last.action, 0),
+        assert_int_equal(brake_hints(digests, count, &last, MOST),
+                         rows[i].hints);
+        assert_int_equal(brake_before(digests, count, last.action, 0),
                          BRAKE_NONE);
-        assert_false(brake_hints(deeds, count, &last, 0));
+        assert_false(brake_hints(digests, count, &last, 0));
     }
 }
 

@@ -262,7 +262,7 @@ static void test_what_is_to_be_run_again(void **state)
         observes(&all, &before[1], "");
         last.call = view_of(conversation_call(&all)->id);
         apply(&all, &last);
-        struct past past = conversation_past(&all);
+        struct earlier_cells past = conversation_earlier_cells(&all);
         for (size_t j = 0; j < past.count; j++)
             strncat(again, past.cells[j].code.data, past.cells[j].code.len);
         if (strcmp(again, rows[i].again) != 0 ||
@@ -300,7 +300,7 @@ static void test_an_empty_cell_runs_where_it_may_matter(void **state)
     const struct {
         const char *what;
         struct job job;
-        enum next next;
+        enum next_action next;
         const char *call; /* its id: a journal of any version names it so */
     } rows[] = {
         { "nothing but empty cells",
@@ -339,7 +339,7 @@ static void test_the_request(void **state)
     json_t *python =
         json_pack("[{s:{s:s}}]", "function", "name", "execute_python_code");
     const struct ask ask = { .prompts = &ours, .tools = python };
-    struct asked_for asked;
+    struct request_messages asked;
     assert_true(ask_write(&all, &ask, &asked, NULL));
     json_t *request = asked.messages;
     const char *system = text_of(request, 0, "content");
@@ -380,7 +380,7 @@ static size_t sent(const struct conversation *all, size_t *kept)
 {
     const struct prompts ours = { 0 };
     const struct ask ask = { .prompts = &ours };
-    struct asked_for asked;
+    struct request_messages asked;
     assert_true(ask_write(all, &ask, &asked, NULL));
     size_t count = json_array_size(asked.messages);
     json_decref(asked.messages);

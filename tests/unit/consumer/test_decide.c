@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "consumer/conversation/approval_rule.h"
 #include "consumer/conversation/decide.h"
-#include "consumer/conversation/question.h"
 #include "consumer/model/dialect.h"
 #include "tests/unit/consumer/records.h"
 
@@ -63,10 +63,10 @@ static void turn(struct world *world, const char *arguments)
 }
 
 static bool request(const struct world *world, enum ask_kind kind,
-                    struct decided *decided, struct err *err)
+                    struct model_plan *plan, struct err *err)
 {
-    const struct beside beside = { .kind = kind };
-    return decide_request(&world->conversation, &world->terms, &beside, decided,
+    const struct request_context context = { .kind = kind };
+    return decide_request(&world->conversation, &world->terms, &context, plan,
                           err);
 }
 
@@ -87,10 +87,10 @@ static void test_the_last_turn(void **state)
         struct world *world = begin(&job);
         world->terms.max_turns = rows[i].most;
         world->conversation.turn = rows[i].turns;
-        struct decided decided;
-        assert_true(request(world, ASK_NEXT, &decided, NULL));
-        assert_string_equal(decided.last, rows[i].last);
-        json_decref(decided.asked.messages);
+        struct model_plan plan;
+        assert_true(request(world, ASK_NEXT, &plan, NULL));
+        assert_string_equal(plan.last, rows[i].last);
+        json_decref(plan.content.messages);
         end(world);
     }
 }
@@ -113,23 +113,22 @@ static void test_what_is_left(void **state)
         { 0, 50, "token_limit", false },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct decided decided;
+        struct model_plan plan;
         struct err err;
         struct job job = question;
         job.limits.max_total_tokens = rows[i].wish;
         struct world *world = begin(&job);
         world->terms.max_total_tokens = rows[i].most;
         print_message("%zu\n", i);
-        assert_int_equal(request(world, ASK_NEXT, &decided, &err),
-                         rows[i].fits);
-        assert_int_equal(decided.plan.fits, rows[i].fits);
+        assert_int_equal(request(world, ASK_NEXT, &plan, &err), rows[i].fits);
+        assert_int_equal(plan.bounds.fits, rows[i].fits);
         if (rows[i].fits)
-            assert_string_equal(decided.last, rows[i].last);
+            assert_string_equal(plan.last, rows[i].last);
         else
             assert_string_equal(err.code, rows[i].last);
-        assert_int_equal(decided.request.max_tokens > 0,
+        assert_int_equal(plan.request.max_tokens > 0,
                          rows[i].fits && *rows[i].last != '\0');
-        json_decref(decided.asked.messages);
+        json_decref(plan.content.messages);
         end(world);
     }
 }
@@ -151,21 +150,22 @@ static void test_pictures_of_what_is_left(void **state)
     job.limits.max_total_tokens = 4000;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct world *world = begin(&job);
-        struct picture pictures[MAX_SHOWN] = { 0 };
-        const struct beside beside = { .pictures = pictures,
-                                       .picture_count = rows[i].pictures };
-        struct decided decided;
+        struct request_image images[MAX_SHOWN] = { 0 };
+        const struct request_context context = { .images = images,
+                                                 .image_count =
+                                                     rows[i].pictures };
+        struct model_plan plan;
         struct err err;
         print_message("%zu\n", i);
         assert_int_equal(decide_request(&world->conversation, &world->terms,
-                                        &beside, &decided, &err),
+                                        &context, &plan, &err),
                          rows[i].fits);
-        assert_true(decided.asked.tokens > 1000 * rows[i].pictures);
+        assert_true(plan.content.tokens > 1000 * rows[i].pictures);
         if (rows[i].fits)
-            assert_string_equal(decided.last, rows[i].last);
+            assert_string_equal(plan.last, rows[i].last);
         else
             assert_string_equal(err.code, rows[i].last);
-        json_decref(decided.asked.messages);
+        json_decref(plan.content.messages);
         end(world);
     }
 }
@@ -175,7 +175,7 @@ static void test_pictures_of_what_is_left(void **state)
 static void test_what_is_under_way_counts(void **state)
 {
     (void)state;
-    struct decided decided;
+    struct model_plan plan;
     struct err err = { 0 };
     struct job job = question;
     job.limits.max_total_tokens = 5000;
@@ -184,15 +184,15 @@ static void test_what_is_under_way_counts(void **state)
                                    .turn = 1,
                                    .reserved = 4950 };
     apply(&world->conversation, &intent);
-    assert_true(request(world, ASK_AGAIN, &decided, &err));
-    assert_string_equal(decided.last, "");
-    json_decref(decided.asked.messages);
-    assert_false(request(world, ASK_NEXT, &decided, &err));
-    json_decref(decided.asked.messages);
+    assert_true(request(world, ASK_AGAIN, &plan, &err));
+    assert_string_equal(plan.last, "");
+    json_decref(plan.content.messages);
+    assert_false(request(world, ASK_NEXT, &plan, &err));
+    json_decref(plan.content.messages);
     assert_non_null(strstr(err.text, "4950 of 5000 tokens"));
     const struct record limit = { .kind = RECORD_MODEL_INTENT,
                                   .turn = 1,
-                                  .last = view_of(decided.plan.limit),
+                                  .last = view_of(plan.bounds.limit),
                                   .failed = true };
     apply(&world->conversation, &limit);
     assert_int_equal(conversation_next(&world->conversation), NEXT_END);
@@ -277,7 +277,7 @@ static struct err verdict(struct world *world, const char *code, bool large)
         buf_add(&many, VIEW("#"));
     next->edited = buf_view(&many);
     const struct call *asked =
-        decide_question(&world->conversation, &world->terms, &why);
+        decide_approval(&world->conversation, &world->terms, &why);
     enum ruling ruling =
         decide_code(&world->conversation, &world->terms, next, &text, &why);
     err_set(&why, ERR_REJECT, "", "%s, %d",
@@ -332,12 +332,12 @@ static void test_how_long_a_person_is_waited_for(void **state)
     (void)state;
     struct terms terms = { .approval_ms = 9, .approval_default = "skip" };
     struct job job = { .approval_ms = 3 };
-    assert_int_equal(question_ms(&terms, &job), 3);
-    assert_true(view_is(question_default(&terms, &job), "skip"));
+    assert_int_equal(approval_rule_ms(&terms, &job), 3);
+    assert_true(view_is(approval_rule_default(&terms, &job), "skip"));
     job.approval_ms = 99;
     job.approval_default = APPROVAL_ABORT;
-    assert_int_equal(question_ms(&terms, &job), 9);
-    assert_true(view_is(question_default(&terms, &job), "abort"));
+    assert_int_equal(approval_rule_ms(&terms, &job), 9);
+    assert_true(view_is(approval_rule_default(&terms, &job), "abort"));
 }
 
 /* How often another answer is asked for is the operator's to say. */
@@ -400,12 +400,12 @@ static struct world *begin_full(const struct job *job)
 
 static enum record_purpose purpose(const struct world *world, size_t *kept)
 {
-    struct decided decided;
-    assert_true(request(world, ASK_NEXT, &decided, NULL));
-    *kept = decided.asked.kept;
-    assert_int_equal(decided.request.tools != NULL, false);
-    json_decref(decided.asked.messages);
-    return decided.purpose;
+    struct model_plan plan;
+    assert_true(request(world, ASK_NEXT, &plan, NULL));
+    *kept = plan.content.kept;
+    assert_int_equal(plan.request.tools != NULL, false);
+    json_decref(plan.content.messages);
+    return plan.purpose;
 }
 
 static void intends(struct world *world, const char *why, size_t kept)

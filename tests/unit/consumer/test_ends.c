@@ -110,7 +110,7 @@ static void end_job(struct server *server, size_t number, struct view result)
 {
     struct ending *job = &server->jobs[number];
     job->end = (struct end){ .sender = job,
-                             .finish = { .holding = { view_of(job->id), 1 },
+                             .finish = { .lease = { view_of(job->id), 1 },
                                          .state = STATE_COMPLETED,
                                          .result = result } };
     ends_add(server->ends, &job->end);

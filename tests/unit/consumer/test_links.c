@@ -12,7 +12,7 @@
 #include "consumer/conversation/links.h"
 #include "schemas/message/limits.h"
 
-static const struct linked items[] = {
+static const struct link_item items[] = {
     { VIEW_INIT("figure-1.png"), { 0 }, VIEW_INIT("f1") },
     { VIEW_INIT("2_out.csv"), VIEW_INIT("d/out.csv"), VIEW_INIT("oc") },
     { VIEW_INIT("my plot (1).png"), { 0 }, VIEW_INIT("mp") },

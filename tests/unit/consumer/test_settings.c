@@ -40,14 +40,14 @@ static const struct row {
     { { "--history-size", "1M" }, "must be a size from 0 to 512K" },
 };
 
-static bool load(struct settings *settings, const struct row *row,
+static bool load(struct consumer_settings *settings, const struct row *row,
                  struct err *err)
 {
     const char *argv[MAX_ARGS + 2] = { "quern-consumer" };
-    enum setting_wish wish;
+    enum setting_request wish;
     for (size_t i = 0; i < MAX_ARGS && row->flags[i]; i++)
         argv[i + 1] = row->flags[i];
-    *settings = (struct settings){ 0 };
+    *settings = (struct consumer_settings){ 0 };
     return setting_load(&settings_table, settings,
                         (char *const *)(uintptr_t)argv, &wish, err);
 }
@@ -56,7 +56,7 @@ static void the_rules_are_told(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct settings settings;
+        struct consumer_settings settings;
         struct err err = { 0 };
         const char *what = rows[i].flags[1] ? rows[i].flags[1] : "no flags";
         bool ok = load(&settings, &rows[i], &err);
@@ -72,7 +72,7 @@ static void the_rules_are_told(void **state)
 
 static void defaults_arrive(void **state)
 {
-    struct settings settings;
+    struct consumer_settings settings;
     struct err err;
     (void)state;
     assert_true(load(&settings, &rows[0], &err));

@@ -18,7 +18,7 @@ struct ends {
     int ours, theirs;
     struct buf bytes;
     struct arena arena;
-    struct passengers passengers;
+    struct frame_fds frame_fds;
     struct err err;
 };
 
@@ -42,14 +42,14 @@ static int close_ends(void **state)
     close(ends->theirs);
     buf_finish(&ends->bytes);
     arena_finish(&ends->arena);
-    passengers_close(&ends->passengers);
+    frame_fds_close(&ends->frame_fds);
     return 0;
 }
 
 static bool read_frame(struct ends *ends, struct guest_frame *frame)
 {
     return channel_read(ends->ours, frame, &ends->bytes, &ends->arena,
-                        &ends->passengers, &ends->err);
+                        &ends->frame_fds, &ends->err);
 }
 
 static void a_frame_arrives_as_it_was_sent(void **state)
@@ -67,7 +67,7 @@ static void a_frame_arrives_as_it_was_sent(void **state)
         assert_int_equal(got.type, GUEST_CELL);
         assert_true(got.nonce == UINT64_MAX);
         assert_true(view_equal(got.code, frame.code));
-        assert_int_equal(ends->passengers.count, 0);
+        assert_int_equal(ends->frame_fds.count, 0);
     }
 }
 
@@ -81,10 +81,10 @@ static void a_descriptor_rides_along_with_its_own_frame(void **state)
     assert_true(channel_write(ends->theirs, &plain, -1, &ends->err));
     assert_true(channel_write(ends->theirs, &forked, ends->theirs, &ends->err));
     assert_true(read_frame(ends, &got));
-    assert_int_equal(ends->passengers.count, 0);
+    assert_int_equal(ends->frame_fds.count, 0);
     assert_true(read_frame(ends, &got));
-    assert_int_equal(ends->passengers.count, 1);
-    assert_int_equal(fcntl(ends->passengers.fds[0], F_GETFD), FD_CLOEXEC);
+    assert_int_equal(ends->frame_fds.count, 1);
+    assert_int_equal(fcntl(ends->frame_fds.fds[0], F_GETFD), FD_CLOEXEC);
 }
 
 /* Sends the header of an empty frame with count descriptors. */
@@ -116,8 +116,8 @@ static void more_descriptors_than_there_is_room_for_are_dropped(void **state)
 
     send_crowd(ends->theirs, FORK_FDS + 5);
     assert_false(read_frame(ends, &got)); /* it has no type */
-    assert_int_equal(ends->passengers.count, FORK_FDS);
-    passengers_close(&ends->passengers);
+    assert_int_equal(ends->frame_fds.count, FORK_FDS);
+    frame_fds_close(&ends->frame_fds);
     assert_int_equal(dup(ends->ours), next + 1); /* nothing stayed open */
     close(next + 1);
     close(next);

@@ -66,12 +66,12 @@ static void answer(uint64_t nonce, uint64_t number)
     });
 }
 
-static enum inbox_news wait_long(struct letter *letter)
+static enum inbox_news wait_long(struct inbox_waiter *waiter)
 {
     struct err err;
     enum inbox_news news;
     do
-        news = inbox_wait(letter, &err);
+        news = inbox_wait(waiter, &err);
     while (news == INBOX_LOOK);
     return news;
 }
@@ -81,7 +81,7 @@ struct asker {
     pthread_t thread;
     uint64_t number;
     bool watchful;
-    struct letter letter;
+    struct inbox_waiter waiter;
     enum inbox_news news;
     char got[24];
 };
@@ -89,22 +89,22 @@ struct asker {
 static void *wait_for_one(void *owner)
 {
     struct asker *asker = owner;
-    asker->news = wait_long(&asker->letter);
+    asker->news = wait_long(&asker->waiter);
     if (asker->news == INBOX_HERE) {
-        const struct guest_frame *frame = &asker->letter.frame;
+        const struct guest_frame *frame = &asker->waiter.frame;
         struct view said =
             frame->error.name.len > 0 ? frame->error.name : frame->data;
         snprintf(asker->got, sizeof(asker->got), "%.*s", VIEW_ARG(said));
     }
-    inbox_forget(&asker->letter);
+    inbox_forget(&asker->waiter);
     return NULL;
 }
 
 static void start(struct asker *asker, uint64_t number)
 {
     *asker = (struct asker){ .number = number, .watchful = number % 3 == 0 };
-    inbox_expect(&asker->letter, NONCE, number);
-    asker->letter.watchful = asker->watchful;
+    inbox_expect(&asker->waiter, NONCE, number);
+    asker->waiter.watchful = asker->watchful;
     assert_int_equal(pthread_create(&asker->thread, NULL, wait_for_one, asker),
                      0);
 }
@@ -152,7 +152,7 @@ static void who_has_read_gives_way(void **state)
 static void the_next_cell_comes_through_whoever_reads(void **state)
 {
     (void)state;
-    struct letter next;
+    struct inbox_waiter next;
     struct asker asker;
     inbox_expect(&next, 0, 0);
     start(&asker, 1);
@@ -184,7 +184,7 @@ static void what_nobody_waits_for_goes_nowhere(void **state)
 static void the_end_of_the_cell_answers_who_still_waits(void **state)
 {
     (void)state;
-    struct letter next;
+    struct inbox_waiter next;
     struct asker askers[ASKERS];
     inbox_expect(&next, 0, 0);
     for (size_t i = 0; i < ASKERS; i++)
@@ -210,7 +210,7 @@ static void a_warden_that_is_gone_is_told_to_all(void **state)
         finish(&askers[i], "");
         assert_int_equal(askers[i].news, INBOX_CLOSED);
     }
-    struct letter late;
+    struct inbox_waiter late;
     struct err err = { .kind = ERR_RETRY };
     inbox_expect(&late, NONCE, 1);
     assert_int_equal(inbox_wait(&late, &err), INBOX_CLOSED);
@@ -221,17 +221,17 @@ static void a_warden_that_is_gone_is_told_to_all(void **state)
 static void a_broken_frame_is_an_error_for_all(void **state)
 {
     (void)state;
-    struct letter letter;
+    struct inbox_waiter waiter;
     struct err err = { .kind = ERR_NONE };
-    inbox_expect(&letter, NONCE, 1);
+    inbox_expect(&waiter, NONCE, 1);
     assert_int_equal(write(warden, "\0\0\0\1\xc1", 5), 5);
     enum inbox_news news;
     do
-        news = inbox_wait(&letter, &err);
+        news = inbox_wait(&waiter, &err);
     while (news == INBOX_LOOK);
     assert_int_equal(news, INBOX_CLOSED);
     assert_string_equal(err.code, "bad_message");
-    inbox_forget(&letter);
+    inbox_forget(&waiter);
 }
 
 /* Python's main thread looks after signals, whether it reads or sleeps. */
@@ -239,7 +239,7 @@ static void who_is_watchful_looks_up_now_and_then(void **state)
 {
     (void)state;
     struct err err;
-    struct letter first;
+    struct inbox_waiter first;
     struct asker asker;
     inbox_expect(&first, NONCE, 100);
     first.watchful = true;
@@ -252,17 +252,17 @@ static void who_is_watchful_looks_up_now_and_then(void **state)
     finish_own(&asker);
 }
 
-static void a_descriptor_comes_with_its_letter(void **state)
+static void a_descriptor_comes_with_its_frame(void **state)
 {
     (void)state;
     struct err err;
-    struct letter next;
+    struct inbox_waiter next;
     inbox_expect(&next, 0, 0);
     assert_true(channel_write(
         warden, &(struct guest_frame){ .type = GUEST_SNAPSHOT }, warden, &err));
     assert_int_equal(wait_long(&next), INBOX_HERE);
-    assert_int_equal(next.passengers.count, 1);
-    int fd = next.passengers.fds[0];
+    assert_int_equal(next.frame_fds.count, 1);
+    int fd = next.frame_fds.fds[0];
     inbox_forget(&next); /* and goes with it */
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
@@ -271,7 +271,7 @@ static void a_descriptor_comes_with_its_letter(void **state)
  * none of its business. */
 static int be_a_snapshot(int channel)
 {
-    struct letter next;
+    struct inbox_waiter next;
     if (dup2(channel, CHANNEL_FD) < 0)
         return 1;
     inbox_init();
@@ -325,8 +325,8 @@ static void *ask_and_ask(void *owner)
         struct asker asker = { .number = atomic_fetch_add(&numbers, 1) + 1 };
         char own[24];
         struct err err;
-        inbox_expect(&asker.letter, NONCE, asker.number);
-        asker.letter.watchful = asker.number % 5 == 0;
+        inbox_expect(&asker.waiter, NONCE, asker.number);
+        asker.waiter.watchful = asker.number % 5 == 0;
         pthread_mutex_lock(&writing); /* Python's lock does that */
         bool asked = channel_write(CHANNEL_FD,
                                    &(struct guest_frame){
@@ -397,7 +397,7 @@ int main(void)
         TEST(a_warden_that_is_gone_is_told_to_all),
         TEST(a_broken_frame_is_an_error_for_all),
         TEST(who_is_watchful_looks_up_now_and_then),
-        TEST(a_descriptor_comes_with_its_letter),
+        TEST(a_descriptor_comes_with_its_frame),
         TEST(a_fork_has_an_inbox_of_its_own),
         TEST(many_threads_ask_for_a_while),
     };

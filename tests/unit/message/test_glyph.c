@@ -90,7 +90,7 @@ static void what_shows_nothing_is_blank(void **state)
         assert_false(glyph_is_blank(view_of(seen[i])));
 }
 
-static void check(const char *text, enum reading reading, const char *shown)
+static void check(const char *text, enum glyph_use reading, const char *shown)
 {
     CLEANUP(buf_finish) struct buf out;
 

@@ -69,7 +69,7 @@ static void requests_are_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct request request;
+        struct proxy_request request;
         struct err err;
         int status = 0;
         bool good =

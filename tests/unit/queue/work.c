@@ -45,9 +45,9 @@ struct work *work_find(size_t job, uint64_t epoch)
     return NULL;
 }
 
-static struct holding holding(const struct work *work)
+static struct job_lease lease(const struct work *work)
 {
-    return (struct holding){ view_of(work->id), work->epoch };
+    return (struct job_lease){ view_of(work->id), work->epoch };
 }
 
 /* --------------------------------------------------------------------- end */
@@ -84,7 +84,7 @@ static void on_left(void *owner, const redisReply *reply, const struct err *why)
 
 static void send_end(struct work *work, int state)
 {
-    struct finish finish = { .holding = holding(work),
+    struct finish finish = { .lease = lease(work),
                              .state = state,
                              .result = VIEW("result"),
                              .event_data = VIEW("data") };
@@ -101,14 +101,14 @@ static void hand_back(struct work *work)
     struct command command;
     work->leaving = true;
     alarm_stop(work->alarm);
-    transition_release(&command, &world.keys, holding(work), VIEW("released"));
+    transition_release(&command, &world.keys, lease(work), VIEW("released"));
     store_send(&work->store, &command, on_left, work);
     command_finish(&command);
 }
 
 static void park(struct work *work)
 {
-    struct wait wait = { .holding = holding(work),
+    struct wait wait = { .lease = lease(work),
                          .delay_ms = between(50, 6000),
                          .errors = 1,
                          .reason = VIEW("retry") };
@@ -169,7 +169,7 @@ static void write_record(struct work *work)
     struct command command;
     snprintf(record, sizeof(record), "%llu %u", (unsigned long long)work->epoch,
              work->records);
-    transition_journal(&command, &world.keys, holding(work), work->records++,
+    transition_journal(&command, &world.keys, lease(work), work->records++,
                        view_of(record), NULL, 0);
     work->writing = true;
     store_commit(&work->store, &command, on_journaled, work);
@@ -180,7 +180,7 @@ static void write_event(struct work *work)
 {
     struct event_text text = { "message.delta", VIEW("data") };
     struct command command;
-    transition_event(&command, &world.keys, holding(work), ++work->told, &text,
+    transition_event(&command, &world.keys, lease(work), ++work->told, &text,
                      1);
     store_send(&work->store, &command, on_told, work);
     command_finish(&command);
@@ -247,7 +247,7 @@ static struct work *free_slot(struct host *host)
 }
 
 static void on_started(const struct partition *partition,
-                       const struct started *started)
+                       const struct take_reply *started)
 {
     struct host *host = host_of(partition->consumer->loop);
     struct work *work = free_slot(host);

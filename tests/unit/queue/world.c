@@ -161,7 +161,7 @@ static void on_drain(void *owner, bool draining)
 {
     struct host *host = owner;
     enum mode before = host->consumer.mode;
-    service_wish(host->consumer.service, draining);
+    service_set_draining(host->consumer.service, draining);
     if (host->consumer.mode == MODE_DRAINING)
         begin_to_leave(host);
     else if (before == MODE_DRAINING)
@@ -184,7 +184,7 @@ static void set_up(struct host *host)
     consumer->names = world.keys;
     consumer->durability = world.durability;
     consumer->executor = (struct executor *)host;
-    consumer->settings = (struct settings){
+    consumer->settings = (struct consumer_settings){
         .queues = world.queue_count == 2 ? queues : queue,
         .name = empty,
         .executor = executor,

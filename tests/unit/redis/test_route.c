@@ -62,7 +62,7 @@ static void expect_node(const char *want)
 }
 
 /* One reply, as it comes over the wire. */
-static enum route_turn hear(const char *resp, struct err *err)
+static enum route_step hear(const char *resp, struct err *err)
 {
     redisReader *reader = redisReaderCreate();
     void *reply = NULL;
@@ -71,21 +71,21 @@ static enum route_turn hear(const char *resp, struct err *err)
     assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
     if (!reply)
         fail_msg("not one reply: %s", resp);
-    enum route_turn turn = route_hear(&route, reply, err);
+    enum route_step claim = route_hear(&route, reply, err);
     freeReplyObject(reply);
     redisReaderFree(reader);
-    return turn;
+    return claim;
 }
 
 /* Greets the server, which says OK to all but the question. */
-static enum route_turn visit(const char *answer, struct err *err)
+static enum route_step visit(const char *answer, struct err *err)
 {
-    enum route_turn turn = ROUTE_LISTEN;
+    enum route_step claim = ROUTE_LISTEN;
 
     route_greet(&route, wire, "test");
-    while (route.owed > 1 && turn == ROUTE_LISTEN)
-        turn = hear(OK, err);
-    return turn == ROUTE_LISTEN ? hear(answer, err) : turn;
+    while (route.owed > 1 && claim == ROUTE_LISTEN)
+        claim = hear(OK, err);
+    return claim == ROUTE_LISTEN ? hear(answer, err) : claim;
 }
 
 /* What has been said to the server, words apart by spaces, without lengths. */
@@ -296,12 +296,12 @@ static void a_circle_is_left(void **state)
 {
     (void)state;
     struct err err = { 0 };
-    enum route_turn turn = ROUTE_ON;
+    enum route_step claim = ROUTE_ON;
 
     begin("redis+cluster://b:7000");
-    for (int i = 0; i < 20 && turn == ROUTE_ON; i++)
-        turn = visit(i % 2 ? SLOTS_OF(B, A) : SLOTS_OF(A, B), &err);
-    assert_int_equal(turn, ROUTE_ASTRAY);
+    for (int i = 0; i < 20 && claim == ROUTE_ON; i++)
+        claim = visit(i % 2 ? SLOTS_OF(B, A) : SLOTS_OF(A, B), &err);
+    assert_int_equal(claim, ROUTE_ASTRAY);
     assert_non_null(strstr(err.text, "names another one"));
     finish();
 }

@@ -30,7 +30,7 @@ static void submit_job(struct submit submit)
 }
 
 /* One job of the queue, by take; its answer stays in the reply. */
-static redisReply *take_job(uint64_t lease_ms, struct started *started)
+static redisReply *take_job(uint64_t lease_ms, struct take_reply *start)
 {
     static uint64_t ticket;
     struct take take = { .consumer = VIEW("c"),
@@ -47,8 +47,8 @@ static redisReply *take_job(uint64_t lease_ms, struct started *started)
     redisReply *reply = call(&command);
     assert_true(transition_taken(reply, &count, NULL));
     assert_int_equal(count, 1);
-    assert_true(transition_started(reply->element[0], started, NULL));
-    assert_true(started->run);
+    assert_true(transition_take_reply(reply->element[0], start, NULL));
+    assert_true(start->run);
     return reply;
 }
 
@@ -63,10 +63,10 @@ static void set_paused(const char *value)
     drop(&command);
 }
 
-static struct promoted promote(struct due *due)
+static struct promote_reply promote(struct due_schedule *due)
 {
     struct command command;
-    struct promoted promoted;
+    struct promote_reply promoted;
 
     transition_promote(&command, &names, 0, 100);
     redisReply *reply = call(&command);
@@ -101,15 +101,15 @@ static void an_empty_queue_gives_nothing(void **state)
 static void approval_is_waited_for_and_told(void **state)
 {
     (void)state;
-    struct due due[PROMOTED_MAX_DUE];
+    struct due_schedule due[PROMOTED_MAX_DUE];
     struct command command;
-    struct started started;
+    struct take_reply start;
     bool late;
 
     submit_job((struct submit){ .id = VIEW(ID), .unique_key = VIEW("u") });
-    redisReply *reply = take_job(60000, &started);
-    assert_true(view_is(started.id, ID));
-    struct wait wait = { .holding = { VIEW(ID), started.epoch },
+    redisReply *reply = take_job(60000, &start);
+    assert_true(view_is(start.id, ID));
+    struct wait wait = { .lease = { VIEW(ID), start.epoch },
                          .reason = VIEW("approval") };
     freeReplyObject(reply);
     for (int times = 0; times < 2; times++) {
@@ -118,7 +118,7 @@ static void approval_is_waited_for_and_told(void **state)
         assert_string_equal(reply->str, "waiting");
         freeReplyObject(reply);
     }
-    struct promoted promoted = promote(due);
+    struct promote_reply promoted = promote(due);
     assert_true(promoted.more && promoted.wait_ms > 0);
     assert_int_equal(promoted.moved, 0);
     assert_true(promoted.mend);
@@ -142,15 +142,15 @@ static void a_lease_lapses(void **state)
 {
     (void)state;
     struct command command;
-    struct started started;
+    struct take_reply start;
     struct view cursor;
     uint64_t jobs;
     bool more;
 
-    redisReply *reply = take_job(0, &started);
-    assert_true(view_is(started.approval, "approve"));
-    assert_true(view_is(started.approval_note, "fine"));
-    assert_int_equal(started.errors, 0);
+    redisReply *reply = take_job(0, &start);
+    assert_true(view_is(start.approval, "approve"));
+    assert_true(view_is(start.approval_note, "fine"));
+    assert_int_equal(start.errors, 0);
     freeReplyObject(reply);
     transition_lapse(&command, &names, 0, 0, 100);
     reply = call(&command);
@@ -225,13 +225,13 @@ static void a_queue_is_paused_and_purged(void **state)
     }
 }
 
-static enum fired fire(uint64_t at, const char *id)
+static enum fire_outcome fire(uint64_t at, const char *id)
 {
     struct fire fire = {
         .name = VIEW("nightly"), .at = at, .next_at = at + 1, .id = view_of(id)
     };
     struct command command;
-    enum fired fired;
+    enum fire_outcome fired;
     struct view what;
 
     transition_fire(&command, &names, 0, &fire);
@@ -246,7 +246,7 @@ static enum fired fire(uint64_t at, const char *id)
 static void a_schedule_fires_once(void **state)
 {
     (void)state;
-    struct due due[PROMOTED_MAX_DUE];
+    struct due_schedule due[PROMOTED_MAX_DUE];
     struct command command;
     bool was;
 
@@ -274,8 +274,8 @@ static void a_schedule_fires_once(void **state)
 static void a_worker_reports_and_is_asked_to_drain(void **state)
 {
     (void)state;
-    struct about about[] = { { "host", VIEW("h") },
-                             { "queues", VIEW("default") } };
+    struct report_field about[] = { { "host", VIEW("h") },
+                                    { "queues", VIEW("default") } };
     struct command command;
     bool draining = true;
 
@@ -306,12 +306,12 @@ static void readers_refuse_what_they_do_not_know(void **state)
                        .element = parts };
     redisReply half_due = odd;
     half_due.elements = 4;
-    struct due due[PROMOTED_MAX_DUE];
-    struct promoted promoted;
+    struct due_schedule due[PROMOTED_MAX_DUE];
+    struct promote_reply promoted;
     struct queue_stats figures;
     struct err err;
     struct view view;
-    enum fired fired;
+    enum fire_outcome fired;
     size_t count;
     uint64_t jobs;
     bool flag;

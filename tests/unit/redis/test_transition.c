@@ -72,15 +72,16 @@ static void take_entry(char *text, size_t size)
     freeReplyObject(reply);
 }
 
-static redisReply *start_entry(const char *entry, struct started *started)
+static redisReply *start_entry(const char *entry, struct take_reply *start)
 {
-    struct claim claim = { .stream = VIEW(STREAM), .entry = view_of(entry) };
+    struct stream_entry claim = { .stream = VIEW(STREAM),
+                                  .entry = view_of(entry) };
     struct take take = { .consumer = VIEW("c"),
                          .lease_ms = 30000,
                          .max_crashes = 3,
                          .count = 1,
-                         .claims = &claim,
-                         .claim_count = 1 };
+                         .entries = &claim,
+                         .entry_count = 1 };
     struct command command;
     size_t count;
 
@@ -88,7 +89,7 @@ static redisReply *start_entry(const char *entry, struct started *started)
     redisReply *reply = call(&command);
     assert_true(transition_taken(reply, &count, NULL));
     assert_int_equal(count, 1);
-    assert_true(transition_started(reply->element[0], started, NULL));
+    assert_true(transition_take_reply(reply->element[0], start, NULL));
     return reply;
 }
 
@@ -111,24 +112,24 @@ static uint64_t epoch; /* of the first start */
 static void a_consumer_is_told_all_at_start(void **state)
 {
     (void)state;
-    struct started started;
+    struct take_reply start;
     char entry[64];
 
     submit_job("created");
     submit_job("exists");
     take_entry(entry, sizeof(entry));
-    redisReply *reply = start_entry(entry, &started);
-    assert_true(started.run);
-    assert_true(view_is(started.id, ID));
-    assert_int_equal(started.epoch, started.now);
-    epoch = started.epoch;
-    assert_int_equal(started.attempt, 1);
-    assert_int_equal(started.crashes, 0);
-    assert_false(started.cancel);
-    assert_int_equal(started.deadline_at - started.submitted_at, 60000);
-    assert_true(started.now >= started.submitted_at);
-    assert_true(view_is(started.body, BODY));
-    assert_int_equal(started.records, 0);
+    redisReply *reply = start_entry(entry, &start);
+    assert_true(start.run);
+    assert_true(view_is(start.id, ID));
+    assert_int_equal(start.epoch, start.now);
+    epoch = start.epoch;
+    assert_int_equal(start.attempt, 1);
+    assert_int_equal(start.crashes, 0);
+    assert_false(start.cancel);
+    assert_int_equal(start.deadline_at - start.submitted_at, 60000);
+    assert_true(start.now >= start.submitted_at);
+    assert_true(view_is(start.body, BODY));
+    assert_int_equal(start.records, 0);
     freeReplyObject(reply);
 }
 
@@ -136,15 +137,15 @@ static void what_it_does_is_fenced(void **state)
 {
     (void)state;
     struct command command;
-    struct holding mine[] = { { VIEW(ID), epoch }, { VIEW(ID), epoch + 1 } };
+    struct job_lease mine[] = { { VIEW(ID), epoch }, { VIEW(ID), epoch + 1 } };
     struct event_text events[] = { { "turn.started", VIEW("\x81\xa4turn\x01") },
                                    { "message.delta", EMPTY } };
-    struct beaten beaten[2];
+    struct beat_reply beat[2];
 
     transition_beat(&command, &names, 0, VIEW("c"), mine, 2);
     redisReply *reply = call(&command);
-    assert_true(transition_beaten(reply, beaten, 2, NULL));
-    assert_true(beaten[0].held && !beaten[0].cancel && !beaten[1].held);
+    assert_true(transition_beaten(reply, beat, 2, NULL));
+    assert_true(beat[0].held && !beat[0].cancel && !beat[1].held);
     freeReplyObject(reply);
 
     transition_journal(&command, &names, mine[0], 0, VIEW("record"), events, 2);
@@ -163,21 +164,21 @@ static void its_session_is_claimed_and_saved(void **state)
 {
     (void)state;
     struct command command;
-    struct session_turn turn;
+    struct session_claim_reply claim;
     struct session_file files[] = { { .name = VIEW("a") } };
-    struct session_save save = { .holding = { VIEW(ID), epoch },
+    struct session_save save = { .lease = { VIEW(ID), epoch },
                                  .session = { VIEW("acme"), VIEW("s1") },
                                  .ttl_ms = 60000,
                                  .record = VIEW("record"),
                                  .files = { files, 1 } };
 
     for (int times = 0; times < 2; times++) {
-        transition_session_claim(&command, &names, save.holding, save.session,
+        transition_session_claim(&command, &names, save.lease, save.session,
                                  60000);
         redisReply *reply = call(&command);
-        assert_true(transition_session_claimed(reply, &turn, NULL));
-        assert_true(turn.mine);
-        assert_true(view_is(turn.record, times == 0 ? "" : "record"));
+        assert_true(transition_session_claimed(reply, &claim, NULL));
+        assert_true(claim.mine);
+        assert_true(view_is(claim.record, times == 0 ? "" : "record"));
         freeReplyObject(reply);
         transition_session_save(&command, &names, &save);
         drop(&command);
@@ -185,7 +186,7 @@ static void its_session_is_claimed_and_saved(void **state)
     save.record = VIEW("another");
     transition_session_save(&command, &names, &save);
     refused(&command, "misplaced");
-    save.holding.epoch = 7;
+    save.lease.epoch = 7;
     transition_session_save(&command, &names, &save);
     refused(&command, "stale");
 }
@@ -196,15 +197,15 @@ static void another_goes_on_and_ends_it(void **state)
 {
     (void)state;
     struct command command;
-    struct started started;
+    struct take_reply start;
     char entry[64];
 
     take_entry(entry, sizeof(entry));
-    redisReply *reply = start_entry(entry, &started);
-    assert_int_equal(started.attempt, 1);
-    assert_int_equal(started.records, 1);
-    assert_string_equal(started.journal->element[0]->str, "record");
-    finish_of_it = (struct finish){ .holding = { VIEW(ID), started.epoch },
+    redisReply *reply = start_entry(entry, &start);
+    assert_int_equal(start.attempt, 1);
+    assert_int_equal(start.records, 1);
+    assert_string_equal(start.journal->element[0]->str, "record");
+    finish_of_it = (struct finish){ .lease = { VIEW(ID), start.epoch },
                                     .state = STATE_COMPLETED,
                                     .result = VIEW("result"),
                                     .event_data = EMPTY };
@@ -212,16 +213,16 @@ static void another_goes_on_and_ends_it(void **state)
     drop(&command);
     freeReplyObject(reply);
 
-    reply = start_entry(entry, &started);
-    assert_false(started.run);
-    assert_true(view_is(started.reason, "taken"));
+    reply = start_entry(entry, &start);
+    assert_false(start.run);
+    assert_true(view_is(start.reason, "taken"));
     freeReplyObject(reply);
 }
 
 static void many_end_in_one_step(void **state)
 {
     (void)state;
-    const struct finish again = { .holding = { VIEW(ID), epoch },
+    const struct finish again = { .lease = { VIEW(ID), epoch },
                                   .state = STATE_COMPLETED,
                                   .result = VIEW("result"),
                                   .event_data = EMPTY };
@@ -245,7 +246,7 @@ static void reclaim_and_cancel(void **state)
     struct command command;
     struct view cursor;
     uint64_t jobs;
-    enum cancelled outcome;
+    enum cancel_outcome outcome;
 
     struct reclaim walk = {
         .stream = VIEW(STREAM), .lease_ms = 1, .count = 100, .cursor = VIEW("-")
@@ -276,19 +277,19 @@ static void readers_refuse_what_they_do_not_know(void **state)
     redisReply array = { .type = REDIS_REPLY_ARRAY,
                          .elements = 1,
                          .element = one };
-    struct started started;
+    struct take_reply start;
     struct view view;
     struct err err;
     bool existed;
     uint64_t jobs;
-    enum cancelled outcome;
-    struct beaten beaten[1];
+    enum cancel_outcome outcome;
+    struct beat_reply beat[1];
 
     assert_false(transition_submitted(&array, &view, &existed, &err));
     assert_false(transition_submitted(&number, &view, &existed, &err));
-    assert_false(transition_started(&array, &started, &err));
+    assert_false(transition_take_reply(&array, &start, &err));
     assert_false(transition_reclaimed(&array, &view, &jobs, &err));
-    assert_false(transition_beaten(&array, beaten, 1, &err));
+    assert_false(transition_beaten(&array, beat, 1, &err));
     assert_false(transition_finished_many(&number, 1, &err));
     assert_false(transition_cancelled(&number, &outcome, &err));
     assert_string_equal(err.code, "internal");

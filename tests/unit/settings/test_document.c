@@ -17,22 +17,22 @@ static const char help[] = "usage: quern-example [--SETTING VALUE]...\n"
                            "\n";
 
 /* free() it. */
-static char *print(enum setting_wish wish, size_t width)
+static char *print(enum setting_request request, size_t width)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    if (wish == SETTING_HELP)
+    if (request == SETTING_HELP)
         document_help(&example_table, width, out);
     else
-        setting_print(&example_table, wish, "1.2.3", out);
+        setting_print(&example_table, request, "1.2.3", out);
     fclose(out);
     return text;
 }
 
-static void has(enum setting_wish wish, const char *const *parts)
+static void has(enum setting_request request, const char *const *parts)
 {
-    char *text = print(wish, 80);
+    char *text = print(request, 80);
     for (; *parts; parts++)
         if (!strstr(text, *parts))
             fail_msg("there is no\n%s\nin\n%s", *parts, text);

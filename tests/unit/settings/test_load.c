@@ -30,7 +30,8 @@ static const char *write_file(char path[static 32], const char *text)
 
 /* flags NULL: none. file: the text of --config, or NULL. */
 static bool load(struct example *example, const char *const *flags,
-                 const char *file, enum setting_wish *wish, struct err *err)
+                 const char *file, enum setting_request *request,
+                 struct err *err)
 {
     char path[32];
     const char *argv[MAX_ARGS + 4] = { "quern-example" };
@@ -43,7 +44,7 @@ static bool load(struct example *example, const char *const *flags,
         argv[argc++] = flags[i];
     *example = (struct example){ 0 };
     bool ok = setting_load(&example_table, example,
-                           (char *const *)(uintptr_t)argv, wish, err);
+                           (char *const *)(uintptr_t)argv, request, err);
     if (file)
         unlink(path);
     return ok;
@@ -270,12 +271,12 @@ static void the_strongest_source_wins_and_mistakes_are_told(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct example example;
-        enum setting_wish wish;
+        enum setting_request request;
         struct err err = { 0 };
         unsetenv("QUERN_LEASE");
         if (rows[i].variable)
             putenv((char *)(uintptr_t)rows[i].variable);
-        bool ok = load(&example, rows[i].flags, rows[i].file, &wish, &err);
+        bool ok = load(&example, rows[i].flags, rows[i].file, &request, &err);
         if (ok != !rows[i].says)
             fail_msg("%s: %s", rows[i].what, ok ? "was accepted" : err.text);
         if (ok && example.lease_ms != rows[i].lease_ms)
@@ -305,11 +306,11 @@ static void each_type_arrives(void **state)
                                "QUERN_LEVEL=high\n"
                                "QUERN_MODE=0600\n";
     struct example example;
-    enum setting_wish wish;
+    enum setting_request request;
     struct err err;
     (void)state;
-    assert_true(load(&example, NULL, file, &wish, &err));
-    assert_int_equal(wish, SETTING_RUN);
+    assert_true(load(&example, NULL, file, &request, &err));
+    assert_int_equal(request, SETTING_RUN);
     assert_string_equal(example.name, "a");
     assert_string_equal(example.user, "nobody");
     assert_string_equal(example.queues, "x,y");
@@ -329,10 +330,10 @@ static void each_type_arrives(void **state)
 static void defaults_arrive(void **state)
 {
     struct example example;
-    enum setting_wish wish;
+    enum setting_request request;
     struct err err;
     (void)state;
-    assert_true(load(&example, NULL, NULL, &wish, &err));
+    assert_true(load(&example, NULL, NULL, &request, &err));
     assert_string_equal(example.name, "");
     assert_null(example.user);
     assert_string_equal(example.queues, "default");
@@ -348,7 +349,7 @@ static void a_document_is_wished(void **state)
 {
     static const struct {
         const char *flags[MAX_ARGS];
-        enum setting_wish wish;
+        enum setting_request request;
     } wishes[] = {
         { { "--help" }, SETTING_HELP },
         { { "--lease", "x", "--help" }, SETTING_HELP },
@@ -360,10 +361,10 @@ static void a_document_is_wished(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(wishes); i++) {
         struct example example;
-        enum setting_wish wish = SETTING_RUN;
+        enum setting_request request = SETTING_RUN;
         struct err err;
-        assert_true(load(&example, wishes[i].flags, NULL, &wish, &err));
-        assert_int_equal(wish, wishes[i].wish);
+        assert_true(load(&example, wishes[i].flags, NULL, &request, &err));
+        assert_int_equal(request, wishes[i].request);
         setting_finish(&example_table, &example);
     }
 }
@@ -372,19 +373,19 @@ static void a_secret_comes_from_a_file_and_is_never_told(void **state)
 {
     char path[32];
     struct example example;
-    enum setting_wish wish;
+    enum setting_request request;
     struct err err;
     (void)state;
     setenv("EXAMPLE_API_KEY_FILE", write_file(path, " sk-1 \nmore\n"), 1);
-    assert_true(load(&example, NULL, NULL, &wish, &err));
+    assert_true(load(&example, NULL, NULL, &request, &err));
     assert_string_equal(example.key, "sk-1");
     setting_finish(&example_table, &example);
     unlink(path);
-    assert_false(load(&example, NULL, NULL, &wish, &err));
+    assert_false(load(&example, NULL, NULL, &request, &err));
     assert_non_null(strstr(err.text, "EXAMPLE_API_KEY_FILE: /tmp/"));
     setting_finish(&example_table, &example);
     unsetenv("EXAMPLE_API_KEY_FILE");
-    assert_false(load(&example, NULL, "EXAMPLE_API_KEY=sk 3", &wish, &err));
+    assert_false(load(&example, NULL, "EXAMPLE_API_KEY=sk 3", &request, &err));
     assert_non_null(strstr(err.text, ":1: EXAMPLE_API_KEY: must have no"));
     assert_null(strstr(err.text, "sk 3"));
     setting_finish(&example_table, &example);
@@ -394,16 +395,16 @@ static void a_secret_file_is_named_by_the_settings_file(void **state)
 {
     char path[32], line[96];
     struct example example;
-    enum setting_wish wish;
+    enum setting_request request;
     struct err err;
     (void)state;
     snprintf(line, sizeof(line), "EXAMPLE_API_KEY_FILE=%s\n",
              write_file(path, "sk-2"));
-    assert_true(load(&example, NULL, line, &wish, &err));
+    assert_true(load(&example, NULL, line, &request, &err));
     assert_string_equal(example.key, "sk-2");
     setting_finish(&example_table, &example);
     unlink(path);
-    assert_false(load(&example, NULL, "QUERN_NAME_FILE=/x\n", &wish, &err));
+    assert_false(load(&example, NULL, "QUERN_NAME_FILE=/x\n", &request, &err));
     assert_non_null(strstr(err.text, "no setting \"QUERN_NAME_FILE\""));
     setting_finish(&example_table, &example);
 }

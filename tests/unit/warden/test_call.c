@@ -38,7 +38,7 @@ static struct listener listener_make(void)
     return (struct listener){ .peer = { .send = hear, .backlog = no_backlog } };
 }
 
-static void say_output(struct call *call, struct view data)
+static void say_output(struct session_call *call, struct view data)
 {
     struct frame frame = {
         .type = FRAME_OUTPUT,
@@ -48,7 +48,7 @@ static void say_output(struct call *call, struct view data)
     call_say(call, &frame);
 }
 
-static void say_done(struct call *call)
+static void say_done(struct session_call *call)
 {
     struct frame frame = { .type = FRAME_DONE };
     call_say(call, &frame);
@@ -57,9 +57,9 @@ static void say_done(struct call *call)
 static void a_call_is_told_as_it_goes(void **state)
 {
     (void)state;
-    struct calls calls = { 0 };
+    struct session_calls calls = { 0 };
     struct listener one = listener_make();
-    struct call *call = calls_add(&calls, VIEW("c1"));
+    struct session_call *call = calls_add(&calls, VIEW("c1"));
     call_attach(call, &one.peer, 7);
     say_output(call, VIEW("abc"));
     say_done(call);
@@ -70,10 +70,10 @@ static void a_call_is_told_as_it_goes(void **state)
 static void who_comes_later_hears_it_all(void **state)
 {
     (void)state;
-    struct calls calls = { 0 };
+    struct session_calls calls = { 0 };
     struct listener one = listener_make(), two = listener_make(),
                     three = listener_make();
-    struct call *call = calls_add(&calls, VIEW("c1"));
+    struct session_call *call = calls_add(&calls, VIEW("c1"));
     call_attach(call, &one.peer, 7);
     say_output(call, VIEW("abc"));
     call_attach(call, &two.peer, 8);
@@ -89,9 +89,9 @@ static void who_comes_later_hears_it_all(void **state)
 static void nobody_needs_to_listen(void **state)
 {
     (void)state;
-    struct calls calls = { 0 };
+    struct session_calls calls = { 0 };
     struct listener one = listener_make();
-    struct call *call = calls_add(&calls, VIEW("c1"));
+    struct session_call *call = calls_add(&calls, VIEW("c1"));
     call_attach(call, &one.peer, 7);
     calls_leave(&calls, &one.peer);
     say_output(call, VIEW("abc"));
@@ -105,9 +105,9 @@ static void nobody_needs_to_listen(void **state)
 static void only_what_is_done_is_forgotten(void **state)
 {
     (void)state;
-    struct calls calls = { 0 };
+    struct session_calls calls = { 0 };
     struct listener one = listener_make();
-    struct call *call = calls_add(&calls, VIEW("c1"));
+    struct session_call *call = calls_add(&calls, VIEW("c1"));
     say_output(call, VIEW("abc"));
     calls_forget(&calls, VIEW("c1"));
     assert_int_not_equal(call->frames.len, 0);
@@ -124,8 +124,8 @@ static void only_what_is_done_is_forgotten(void **state)
 static void the_oldest_are_dropped(void **state)
 {
     (void)state;
-    struct calls calls = { 0 };
-    struct call *running = calls_add(&calls, VIEW("running"));
+    struct session_calls calls = { 0 };
+    struct session_call *running = calls_add(&calls, VIEW("running"));
     for (int i = 0; i < 100; i++) {
         char id[16];
         snprintf(id, sizeof(id), "c%d", i);
@@ -158,7 +158,7 @@ static void follow(struct peer *peer, const struct frame *frame)
     follower->end = frame->offset + frame->data.len;
 }
 
-static void say_at(struct call *call, uint64_t offset, struct view data)
+static void say_at(struct session_call *call, uint64_t offset, struct view data)
 {
     call_say(call, &(struct frame){ .type = FRAME_OUTPUT,
                                     .stream = VIEW("stdout"),
@@ -172,9 +172,9 @@ static void of_too_much_it_can_be_seen_what_is_missing(void **state)
 {
     (void)state;
     enum { PIECES = 200, PIECE = MAX_CHUNK_BYTES };
-    struct calls calls = { 0 };
+    struct session_calls calls = { 0 };
     struct follower late = { .listener = listener_make() };
-    struct call *call = calls_add(&calls, VIEW("c1"));
+    struct session_call *call = calls_add(&calls, VIEW("c1"));
     char *piece = calloc(1, PIECE);
     char expected[64];
     late.listener.peer.send = follow;
@@ -202,9 +202,9 @@ static void hear_type(struct peer *peer, const struct frame *frame)
 static void the_end_is_kept_whatever_came_before(void **state)
 {
     (void)state;
-    struct calls calls = { 0 };
+    struct session_calls calls = { 0 };
     struct listener one = listener_make();
-    struct call *call = calls_add(&calls, VIEW("c1"));
+    struct session_call *call = calls_add(&calls, VIEW("c1"));
     char *bytes = calloc(1, MAX_PICTURE_BYTES);
     struct frame done = { .type = FRAME_DONE,
                           .picture = { bytes, MAX_PICTURE_BYTES } };

@@ -159,9 +159,10 @@ static void a_swap_is_never_followed(void **state)
     assert_int_not_equal(opened, 0);
 }
 
-static struct list changes_since(struct listing *before, struct arena *arena)
+static struct list changes_since(struct file_listing *before,
+                                 struct arena *arena)
 {
-    struct listing after = { 0 };
+    struct file_listing after = { 0 };
     bool cut;
     listing_read(&after, workspace);
     struct list list = listing_changes(before, &after, arena, &cut);
@@ -170,7 +171,7 @@ static struct list changes_since(struct listing *before, struct arena *arena)
     return list;
 }
 
-static void assert_changes(struct listing *before, const char *expected)
+static void assert_changes(struct file_listing *before, const char *expected)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     static const char *const signs[] = { "=", "+", "~", "-" };
@@ -186,7 +187,7 @@ static void assert_changes(struct listing *before, const char *expected)
 static void changes_are_found(void **state)
 {
     (void)state;
-    struct listing before = { 0 };
+    struct file_listing before = { 0 };
     assert_changes(&before, "");
     write_file("b", "1");
     write_file("a", "1");
@@ -212,7 +213,7 @@ static void changes_are_found(void **state)
 static void other_bytes_are_found_though_its_times_were_put_back(void **state)
 {
     (void)state;
-    struct listing before = { 0 };
+    struct file_listing before = { 0 };
     struct stat was;
     write_file("a", "1");
     assert_changes(&before, "+a ");
@@ -229,7 +230,7 @@ static void a_listing_is_bounded(void **state)
 {
     (void)state;
     char name[300];
-    struct listing listing = { 0 };
+    struct file_listing listing = { 0 };
     for (int i = 0; i < 5000; i++) {
         snprintf(name, sizeof(name), "%05d-%0200d", i, 0);
         write_file(name, "");
@@ -246,7 +247,7 @@ static void of_too_many_files_only_what_is_sure_is_told(void **state)
 {
     (void)state;
     char name[32];
-    struct listing before = { 0 };
+    struct file_listing before = { 0 };
     for (int i = 0; i < 5000; i++) {
         snprintf(name, sizeof(name), "%d", i);
         write_file(name, "");
@@ -267,8 +268,8 @@ static void of_too_many_files_only_what_is_sure_is_told(void **state)
 }
 
 /* Lists so many files, gives each another name, and lists them again. */
-static void list_and_rename(int count, int digits, struct listing *before,
-                            struct listing *after)
+static void list_and_rename(int count, int digits, struct file_listing *before,
+                            struct file_listing *after)
 {
     char name[300], other[300];
     for (int i = 0; i < count; i++) {
@@ -290,7 +291,7 @@ static void too_many_changes_are_owned_up_to(void **state)
 {
     (void)state;
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct listing before = { 0 }, after = { 0 };
+    struct file_listing before = { 0 }, after = { 0 };
     bool cut = false;
     list_and_rename(3000, 1, &before, &after);
     struct list list = listing_changes(&before, &after, &arena, &cut);
@@ -307,7 +308,7 @@ static void names_of_changes_fit_a_frame(void **state)
 {
     (void)state;
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct listing before = { 0 }, after = { 0 };
+    struct file_listing before = { 0 }, after = { 0 };
     size_t bytes = 0;
     bool cut = false;
     list_and_rename(2000, 240, &before, &after);
@@ -335,19 +336,19 @@ static void what_was_changed_just_now_is_fresh(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct listing listing = { .newest_ns =
-                                       clock_files_ns() + rows[i].ahead_ns };
+        struct file_listing listing = { .newest_ns = clock_files_ns() +
+                                                     rows[i].ahead_ns };
         if (listing_is_fresh(&listing) != rows[i].fresh)
             fail_msg("%s", rows[i].what);
     }
-    struct listing nothing = { 0 };
+    struct file_listing nothing = { 0 };
     assert_false(listing_is_fresh(&nothing));
 }
 
 static void depth_is_bounded(void **state)
 {
     (void)state;
-    struct listing listing = { 0 };
+    struct file_listing listing = { 0 };
     for (int i = 0; i < 40; i++) {
         write_file("f", "");
         assert_int_equal(mkdir("d", 0700), 0);
@@ -366,7 +367,7 @@ static bool stranger_sees_all(void)
     pid_t pid = fork();
     int status = -1;
     if (pid == 0) {
-        struct listing listing = { 0 };
+        struct file_listing listing = { 0 };
         bool stranger = geteuid() != 0 || setresuid(61184, 61184, 61184) == 0;
         bool all = stranger && listing_read(&listing, workspace);
         listing_finish(&listing);

@@ -49,7 +49,7 @@ static void ask(struct frame frame)
     frame.session = VIEW("s");
     buf_init(&body, MAX_FRAME_BYTES);
     assert_true(message_encode(&schema_frame, &frame, &body, &err));
-    struct request *request =
+    struct peer_request *request =
         request_new(&consumer.peer, buf_view(&body), &err);
     assert_non_null(request);
     sessions_ask(&world.sessions, request);
@@ -173,7 +173,7 @@ static void close_it(void *owner)
 static void functions_run_when_it_is_closed_after_its_cell(void **state)
 {
     (void)state;
-    struct alarm *soon = alarm_new(&world.loop, close_it, NULL);
+    struct loop_alarm *soon = alarm_new(&world.loop, close_it, NULL);
     alarm_set(soon, 0);
     end_cell(true);
     world_settle();

@@ -15,7 +15,7 @@
 
 static struct fixture {
     uv_loop_t loop;
-    struct output output;
+    struct output_pipe output;
     int end_of_pipe;    /* where a session writes */
     size_t heard;       /* bytes */
     char head[16];      /* the first of them */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "executor/warden/place.h"
+#include "executor/warden/cgroup_folder.h"
 
 /* What there is room for, of what the file has. */
 static const struct {
@@ -56,8 +56,8 @@ static void whole_lines_are_read(void **state)
         char text[64];
         close(
             openat(at, "file", O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
-        assert_true(place_write(at, "file", rows[i].file));
-        assert_true(place_read(at, "file", text, rows[i].room));
+        assert_true(cgroup_folder_write(at, "file", rows[i].file));
+        assert_true(cgroup_folder_read(at, "file", text, rows[i].room));
         if (strcmp(text, rows[i].read) != 0)
             fail_msg("%s: \"%s\"", rows[i].name, text);
     }
@@ -67,9 +67,9 @@ static void what_is_not_there_is_not_read_or_made(void **state)
 {
     (void)state;
     char text[8] = "before";
-    assert_false(place_read(at, "nothing", text, sizeof(text)));
+    assert_false(cgroup_folder_read(at, "nothing", text, sizeof(text)));
     assert_string_equal(text, "");
-    assert_false(place_write(at, "nothing", "1"));
+    assert_false(cgroup_folder_write(at, "nothing", "1"));
     assert_int_equal(faccessat(at, "nothing", F_OK, 0), -1);
 }
 

@@ -27,13 +27,13 @@ static socklen_t address_bytes;
 
 /* What the sessions would do. */
 static struct {
-    void (*answer)(struct request *request);
+    void (*answer)(struct peer_request *request);
     size_t asked, holds, caught_up, left;
-    struct request *waiting[64];
+    struct peer_request *waiting[64];
     size_t waits;
 } world;
 
-void sessions_ask(struct sessions *sessions, struct request *request)
+void sessions_ask(struct sessions *sessions, struct peer_request *request)
 {
     (void)sessions;
     world.asked++;
@@ -165,7 +165,7 @@ static int disconnect(void **state)
 
 /* ------------------------------------------------------------------- tests */
 
-static void answer_done(struct request *request)
+static void answer_done(struct peer_request *request)
 {
     struct frame done = { .type = FRAME_DONE };
     if (request->frame.ref == 2)
@@ -185,7 +185,7 @@ static void what_cannot_be_said_fails_for_who_asked(void **state)
 }
 
 /* As after a link that broke: each call that goes on is told from its start. */
-static void answer_much(struct request *request)
+static void answer_much(struct peer_request *request)
 {
     static char bytes[15 << 20];
     struct pair part = { VIEW("a/b"), { bytes, sizeof(bytes) } };
@@ -230,7 +230,7 @@ static void who_lags_and_ends_is_missed(void **state)
     assert_int_equal(world.left, 1);
 }
 
-static void keep_waiting(struct request *request)
+static void keep_waiting(struct peer_request *request)
 {
     world.waiting[world.waits++] = request;
 }

@@ -72,7 +72,7 @@ static void ask_of(struct view session, struct frame frame)
     frame.session = session;
     buf_init(&body, MAX_FRAME_BYTES);
     assert_true(message_encode(&schema_frame, &frame, &body, &err));
-    struct request *request =
+    struct peer_request *request =
         request_new(&consumer.peer, buf_view(&body), &err);
     assert_non_null(request);
     sessions_ask(&world.sessions, request);

@@ -51,7 +51,7 @@ static const struct {
     { "a word too many", { PROGRAMS, "now" }, false },
 };
 
-static bool read_row(size_t row, struct settings *settings)
+static bool read_row(size_t row, struct executor_settings *settings)
 {
     char program[] = "quern-executor";
     char *argv[12] = { program };
@@ -65,7 +65,7 @@ static void flags_are_read(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct settings settings;
+        struct executor_settings settings;
         if (read_row(i, &settings) != rows[i].taken)
             fail_msg("%s", rows[i].name);
         settings_finish(&settings);
@@ -75,7 +75,7 @@ static void flags_are_read(void **state)
 static void values_arrive(void **state)
 {
     (void)state;
-    struct settings settings;
+    struct executor_settings settings;
     assert_true(read_row(1, &settings));
     assert_int_equal(settings.limits.memory_bytes, 512 << 20);
     assert_int_equal(settings.sessions, 256);

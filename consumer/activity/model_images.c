@@ -1,0 +1,155 @@
+/* model_images.c - the images of a request: brought from their blobs when
+ * it is made, for a model that sees. */
+#include <stdlib.h>
+
+#include "consumer/activity/model_turn.h"
+#include "consumer/blob.h"
+#include "schemas/redis/blob.h"
+
+struct request_images {
+    struct request_image images[MAX_SHOWN];
+    size_t count, answered;
+};
+
+void images_drop(struct model_turn *turn)
+{
+    if (turn->shown == NULL)
+        return;
+    for (size_t i = 0; i < turn->shown->count; i++)
+        buf_finish(&turn->shown->images[i].bytes);
+    free(turn->shown);
+    turn->shown = NULL;
+}
+
+static size_t choose(const struct model_turn *turn,
+                     struct request_image images[MAX_SHOWN])
+{
+    const struct attempt *attempt = turn->activity.attempt;
+    struct terms terms = attempt_terms(attempt);
+    return decide_images(&attempt->conversation, &terms, images);
+}
+
+bool images_are_due(const struct model_turn *turn)
+{
+    struct request_image images[MAX_SHOWN];
+    return turn->shown == NULL && choose(turn, images) > 0;
+}
+
+struct request_context images_context(const struct model_turn *turn,
+                                      enum ask_kind kind)
+{
+    const struct request_images *shown = turn->shown;
+    return (struct request_context){
+        .kind = kind,
+        .images = shown == NULL ? NULL : shown->images,
+        .image_count = shown == NULL ? 0 : shown->count,
+    };
+}
+
+struct list images_blobs(const struct model_turn *turn,
+                         struct view blobs[MAX_SHOWN])
+{
+    struct list shown = { .items = blobs };
+    for (size_t i = 0; turn->shown != NULL && i < turn->shown->count; i++)
+        if (turn->shown->images[i].bytes.len > 0)
+            blobs[shown.count++] = turn->shown->images[i].blob;
+    return shown;
+}
+
+static const struct file_ref *file_of_job(const struct attempt *attempt,
+                                          struct view blob)
+{
+    const struct file_ref *files = attempt->job.files.items;
+    for (size_t i = 0; i < attempt->job.files.count; i++)
+        if (view_equal(files[i].blob, blob))
+            return &files[i];
+    return NULL;
+}
+
+/* A job cannot be answered without what it was given. Of a picture that a cell
+ * has drawn the model is told the name, as of one that is gone. */
+static bool refuse_false(const struct attempt *attempt, struct view blob,
+                         struct err *err)
+{
+    const struct file_ref *file = file_of_job(attempt, blob);
+    return file == NULL ||
+           err_set(err, ERR_REJECT, "bad_blob",
+                   "the blob of the file \"%.*s\" holds other bytes than its "
+                   "name %.*s says",
+                   VIEW_ARG(view_head(file->name, 64)), VIEW_ARG(blob));
+}
+
+/* What producers say of a length, and of bytes, is not believed. */
+static bool take(struct model_turn *turn, const redisReply *reply,
+                 struct err *err)
+{
+    const struct attempt *attempt = turn->activity.attempt;
+    uint64_t left = attempt->consumer->settings.limits.picture_bytes;
+    struct request_images *shown = turn->shown;
+    for (size_t i = 0; i < shown->answered; i++)
+        left -= shown->images[i].bytes.len;
+    struct request_image *image = &shown->images[shown->answered++];
+    struct view bytes = { reply->str, reply->len };
+    if (reply->type != REDIS_REPLY_STRING || bytes.len > left)
+        return true; /* it is named all the same */
+    if (!blob_is_sound(image->blob, bytes))
+        return refuse_false(attempt, image->blob, err);
+    buf_init(&image->bytes, bytes.len);
+    return buf_add(&image->bytes, bytes);
+}
+
+static void on_picture(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct attempt *attempt = owner;
+    struct model_turn *turn = model_turn_of(attempt->activity);
+    if (reply == NULL || turn == NULL ||
+        turn->activity.machine.state != TURN_SHOWING) {
+        attempt_written(attempt, reply, why);
+        return;
+    }
+    struct err err;
+    if (!take(turn, reply, &err)) {
+        attempt->fault = err;
+        attempt_stop(attempt, STOP_FAULT);
+        return;
+    }
+    attempt_run(attempt);
+}
+
+static void ask_for(struct attempt *attempt, struct view blob)
+{
+    struct command command;
+    blob_ask_head(&command, &attempt->consumer->names,
+                  attempt->partition->number, blob,
+                  attempt->consumer->settings.limits.picture_bytes);
+    store_send(&attempt->store, &command, on_picture, attempt);
+    command_finish(&command);
+}
+
+enum pace images_show(struct model_turn *turn, enum model_turn_state then)
+{
+    turn->shown_then = then;
+    return turn_go(turn, TURN_SHOWING);
+}
+
+enum pace enter_showing(void *owner)
+{
+    struct model_turn *turn = owner;
+    struct request_images *shown = calloc(1, sizeof(*shown));
+    if (shown == NULL)
+        abort();
+    turn->shown = shown;
+    shown->count = choose(turn, shown->images);
+    for (size_t i = 0; i < shown->count; i++)
+        ask_for(turn->activity.attempt, shown->images[i].blob);
+    return AGAIN;
+}
+
+enum pace step_showing(void *owner)
+{
+    struct model_turn *turn = owner;
+    return turn->shown->answered < turn->shown->count
+               ? WAIT
+               : turn_go(turn, turn->shown_then);
+}

@@ -1,0 +1,35 @@
+/* pool.h - interpreters that are ready before anybody asks.
+ *
+ *   BOXING --> BORN --> READY --> (a session's)
+ *      |         |        |
+ *      `---------+--------'--> (gone: it died, or its zygote was renewed)
+ *
+ * A few of each profile that is in use stand ready: boxed, walls up, frozen. A
+ * session takes one and is open. Others follow off its path: one at a time,
+ * and not while somebody waits for a fork. */
+#ifndef EXECUTOR_WARDEN_NURSERY_H
+#define EXECUTOR_WARDEN_NURSERY_H
+
+#include "executor/warden/interpreter.h"
+
+struct interpreter_pool;
+
+/* The zygote of the profile that sessions have by default loads at once, the
+ * others when they are first asked for. Borrows boxes. */
+struct interpreter_pool *pool_new(uv_loop_t *loop,
+                                  const struct executor_settings *settings,
+                                  struct boxes *boxes);
+/* What stands ready ends, and nothing follows. */
+void pool_close(struct interpreter_pool *pool);
+void pool_free(struct interpreter_pool *pool); /* accepts NULL */
+
+/* One that is ready, with these limits from now on; the caller owns it. NULL:
+ * none is, or none can have them. */
+struct interpreter *pool_take(struct interpreter_pool *pool,
+                              enum profile profile,
+                              const struct session_limits *limits);
+
+/* For those that have to be born while somebody waits. */
+struct zygote *pool_zygote(struct interpreter_pool *pool, enum profile profile);
+
+#endif

@@ -1,0 +1,34 @@
+/* pending.h - the calls of a link that wait for their replies, in order. */
+#ifndef SCHEMAS_REDIS_CALLS_H
+#define SCHEMAS_REDIS_CALLS_H
+
+#include "schemas/redis/link.h"
+
+static const uint64_t NEVER = UINT64_MAX;
+
+struct pending_reply {
+    struct pending_reply *next;
+    link_done *done;
+    void *owner;
+    uint64_t deadline; /* ms, the loop's clock */
+};
+
+struct pending_replies {
+    struct pending_reply *first;
+    struct pending_reply **end;
+    uint64_t deadline; /* not later than the first of theirs */
+};
+
+void pending_init(struct pending_replies *pending);
+void pending_add(struct pending_replies *pending, link_done *done, void *owner,
+                 uint64_t deadline);
+
+/* Answers the oldest; false when there is none. */
+bool pending_answer(struct pending_replies *pending, const redisReply *reply);
+/* Answers all with NULL. Calls added meanwhile are not among them. */
+void pending_answer_all(struct pending_replies *pending, const struct err *why);
+
+/* Whether some call has waited too long; brings deadline up to date. */
+bool pending_are_late(struct pending_replies *pending, uint64_t now);
+
+#endif
