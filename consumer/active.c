@@ -141,7 +141,7 @@ static bool is_literal(struct view value)
                                          "&apos;" };
     if (memchr(value.data, '\\', value.len))
         return false;
-    for (const char *at; (at = memchr(value.data, '&', value.len)) != NULL;) {
+    for (const char *at; (at = memchr(value.data, '&', value.len));) {
         size_t i = 0;
         value = skip(value, (size_t)(at - value.data));
         while (i < sizeof(names) / sizeof(*names) && !begins(value, names[i]))
@@ -161,7 +161,7 @@ static bool draws_from_inside(struct view value)
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
         if (find(value, ways[i]))
             return false;
-    for (const char *at; (at = find(value, "url(")) != NULL;) {
+    for (const char *at; (at = find(value, "url("));) {
         value = skip(value, (size_t)(at - value.data) + strlen("url("));
         if (!begins(value, "#"))
             return false;

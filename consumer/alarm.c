@@ -23,7 +23,7 @@ static void on_closed(uv_handle_t *handle)
 struct alarm *alarm_new(uv_loop_t *loop, alarm_ring *ring, void *owner)
 {
     struct alarm *alarm = calloc(1, sizeof(*alarm));
-    if (alarm == NULL)
+    if (!alarm)
         abort();
     uv_timer_init(loop, &alarm->timer);
     alarm->timer.data = alarm;
@@ -51,6 +51,6 @@ bool alarm_is_set(const struct alarm *alarm)
 
 void alarm_free(struct alarm *alarm)
 {
-    if (alarm != NULL)
+    if (alarm)
         uv_close((uv_handle_t *)&alarm->timer, on_closed);
 }

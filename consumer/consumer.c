@@ -46,7 +46,7 @@ bool consumer_check_name(const char *name, struct err *err)
 struct view *consumer_queues(const struct consumer *consumer, size_t *count)
 {
     struct view *queues = calloc(CONSUMER_MAX_QUEUES, sizeof(*queues));
-    if (queues == NULL)
+    if (!queues)
         abort();
     const char *rest = consumer->settings.queues;
     *count = 0;
@@ -61,7 +61,7 @@ struct key *consumer_streams(const struct consumer *consumer,
     static const int order[] = { PRIORITY_HIGH, PRIORITY_NORMAL, PRIORITY_LOW };
     struct key *streams =
         calloc((size_t)CONSUMER_MAX_QUEUES * 3, sizeof(*streams));
-    if (streams == NULL)
+    if (!streams)
         abort();
     *count = 0;
     for (size_t i = 0; i < 3; i++) {

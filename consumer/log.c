@@ -21,7 +21,7 @@ static long long now_ms(void)
 static void compose(struct buf *line, const char *what, json_t *rest)
 {
     CLEANUP(cleanup_free) char *object = json_dumps(rest, JSON_COMPACT);
-    if (object == NULL)
+    if (!object)
         abort();
     buf_init(line, 6 * strlen(object) + strlen(what) + 64);
     buf_printf(line, "{\"at\":%lld,\"what\":\"%s\"%s", now_ms(), what,
@@ -38,7 +38,7 @@ void log_line(const char *what, const char *format, ...)
     json_t *rest = json_vpack_ex(&fault, 0, format, arguments);
     va_end(arguments);
     /* jansson refuses text that is not UTF-8: the line is still written. */
-    if (rest == NULL)
+    if (!rest)
         rest = json_pack("{s:s}", "fault", fault.text);
     CLEANUP(buf_finish) struct buf line;
     compose(&line, what, rest);

@@ -187,7 +187,7 @@ static bool equip(struct consumer *consumer, struct err *err)
     catalog_copy(&all, &consumer->catalog);
     mcp_offer(consumer->mcp, &all);
     struct toolset *toolset = toolset_new(&all, err);
-    if (toolset == NULL)
+    if (!toolset)
         return false;
     toolset_drop(consumer->toolset);
     consumer->toolset = toolset;
@@ -253,7 +253,7 @@ static bool prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.loop = consumer->loop;
     consumer->tool_host.http = consumer->http;
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
-    if (consumer->slots == NULL || consumer->http == NULL)
+    if (!consumer->slots || !consumer->http)
         abort();
     return true;
 }

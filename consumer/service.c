@@ -45,7 +45,7 @@ static void notify(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = { .sun_family = AF_UNIX };
-    if (path == NULL || strlen(path) >= sizeof(to.sun_path))
+    if (!path || strlen(path) >= sizeof(to.sun_path))
         return;
     size_t len = strlen(path);
     memcpy(to.sun_path, path, len);
@@ -77,7 +77,7 @@ void service_ready(struct service *service)
 {
     notify("READY=1");
     const char *text = getenv("WATCHDOG_USEC");
-    uint64_t usec = text == NULL ? 0 : strtoull(text, NULL, 10);
+    uint64_t usec = !text ? 0 : strtoull(text, NULL, 10);
     service->watchdog_ms = usec / 3000;
     if (service->watchdog_ms > 0)
         alarm_set(service->watchdog, service->watchdog_ms);
@@ -262,7 +262,7 @@ struct service *service_new(struct consumer *consumer,
                             struct service_events events)
 {
     struct service *service = calloc(1, sizeof(*service));
-    if (service == NULL)
+    if (!service)
         abort();
     service->consumer = consumer;
     consumer->on_ended = on_ended;
@@ -289,7 +289,7 @@ static void on_signal_closed(uv_handle_t *handle)
 void service_free(struct service *service)
 {
     sigset_t set;
-    if (service == NULL)
+    if (!service)
         return;
     alarm_free(service->drain);
     alarm_free(service->watchdog);

@@ -104,7 +104,7 @@ void excerpt_init(struct excerpt *excerpt, size_t max)
 
 void excerpt_finish(struct excerpt *excerpt)
 {
-    if (excerpt == NULL)
+    if (!excerpt)
         return;
     buf_finish(&excerpt->head);
     free(excerpt->tail);
@@ -124,7 +124,7 @@ void excerpt_add(struct excerpt *excerpt, struct view bytes)
     bytes.len -= into_head;
     if (bytes.len == 0)
         return;
-    if (excerpt->tail == NULL && (excerpt->tail = malloc(ring)) == NULL)
+    if (!excerpt->tail && !(excerpt->tail = malloc(ring)))
         abort();
     size_t skip = bytes.len > ring ? bytes.len - ring : 0;
     for (size_t i = skip; i < bytes.len; i++)

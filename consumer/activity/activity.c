@@ -39,7 +39,7 @@ void activity_init(struct activity *activity, const struct activity_kind *kind,
 
 void activity_free(struct activity *activity)
 {
-    if (activity == NULL)
+    if (!activity)
         return;
     alarm_free(activity->alarm);
     activity->kind->free(activity);
@@ -56,7 +56,7 @@ struct activity *activity_find(const struct attempt *attempt,
                                unsigned int state)
 {
     struct activity *activity = attempt->activity;
-    bool is_it = activity != NULL && activity->kind == kind &&
+    bool is_it = activity && activity->kind == kind &&
                  activity->machine.state == state &&
                  activity->end == ACTIVITY_GOES_ON;
     return is_it ? activity : NULL;

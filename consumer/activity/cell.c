@@ -389,7 +389,7 @@ void cell_start(struct attempt *attempt)
 {
     struct consumer *consumer = attempt->consumer;
     struct cell_activity *cell = calloc(1, sizeof(*cell));
-    if (cell == NULL)
+    if (!cell)
         abort();
     const struct output_setup setup = {
         .progress = &attempt->progress,

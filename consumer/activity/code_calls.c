@@ -59,9 +59,8 @@ static struct tool_use *find_running(const struct tool_uses *uses,
                                      uint64_t number)
 {
     struct tool_use *use = uses->first;
-    while (use != NULL &&
-           (strcmp(use->hash, hash) != 0 || !view_is(call, use->call) ||
-            (use->asked_as != number && use->asked_as != 0)))
+    while (use && (strcmp(use->hash, hash) != 0 || !view_is(call, use->call) ||
+                   (use->asked_as != number && use->asked_as != 0)))
         use = use->next;
     return use;
 }
@@ -98,14 +97,14 @@ static bool make_call(struct tool_uses *uses, struct view call,
     struct terms terms = attempt_terms(attempt);
     const struct tool *tool = decide_code_tool(&attempt->conversation, &terms,
                                                call, frame->name, err);
-    if (tool == NULL)
+    if (!tool)
         return false;
     if (is_too_much(attempt))
         return err_set(err, ERR_REJECT, "too_large",
                        "the tools of this job have answered more than %d bytes",
                        MAX_RESULTS_BYTES);
     struct tool_use *use =
-        tool_use_new(uses, call, known != NULL ? known->number : frame->number);
+        tool_use_new(uses, call, known ? known->number : frame->number);
     memcpy(use->hash, hash, sizeof(use->hash));
     use->tool = tool;
     use->asked_as = frame->number;
@@ -114,7 +113,7 @@ static bool make_call(struct tool_uses *uses, struct view call,
         tool_use_free(use);
         return false;
     }
-    if (known == NULL)
+    if (!known)
         tool_use_begin(use);
     else
         tool_use_resume(use);
@@ -146,9 +145,9 @@ void code_calls_ask(struct tool_uses *uses, struct view call,
     hash_of(frame, hash);
     struct code_call *known = find_known(attempt, call, frame, hash);
     struct tool_use *running = find_running(uses, call, hash, frame->number);
-    if (known != NULL && known->answered)
+    if (known && known->answered)
         replay(attempt, known, frame->number);
-    else if (running != NULL)
+    else if (running)
         running->asked_as = frame->number;
     else if (!make_call(uses, call, frame, hash, known, &err))
         refuse(attempt, call, frame->number, &err);
@@ -161,7 +160,7 @@ void code_calls_repeat(struct attempt *attempt, struct view call,
     char hash[65];
     hash_of(frame, hash);
     struct code_call *known = find_known(attempt, call, frame, hash);
-    if (known != NULL && known->answered) {
+    if (known && known->answered) {
         replay(attempt, known, frame->number);
         return;
     }

@@ -15,7 +15,7 @@ enum {
 
 static bool holds(struct view text, const char *mark)
 {
-    return memmem(text.data, text.len, mark, strlen(mark)) != NULL;
+    return memmem(text.data, text.len, mark, strlen(mark));
 }
 
 /* It costs little to be wrong. */

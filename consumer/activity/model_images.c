@@ -13,7 +13,7 @@ struct request_images {
 
 void images_drop(struct model_turn *turn)
 {
-    if (turn->shown == NULL)
+    if (!turn->shown)
         return;
     for (size_t i = 0; i < turn->shown->count; i++)
         buf_finish(&turn->shown->images[i].bytes);
@@ -32,7 +32,7 @@ static size_t choose(const struct model_turn *turn,
 bool images_are_due(const struct model_turn *turn)
 {
     struct request_image images[MAX_SHOWN];
-    return turn->shown == NULL && choose(turn, images) > 0;
+    return !turn->shown && choose(turn, images) > 0;
 }
 
 struct request_context images_context(const struct model_turn *turn,
@@ -41,8 +41,8 @@ struct request_context images_context(const struct model_turn *turn,
     const struct request_images *shown = turn->shown;
     return (struct request_context){
         .kind = kind,
-        .images = shown == NULL ? NULL : shown->images,
-        .image_count = shown == NULL ? 0 : shown->count,
+        .images = !shown ? NULL : shown->images,
+        .image_count = !shown ? 0 : shown->count,
     };
 }
 
@@ -50,7 +50,7 @@ struct list images_blobs(const struct model_turn *turn,
                          struct view blobs[MAX_SHOWN])
 {
     struct list shown = { .items = blobs };
-    for (size_t i = 0; turn->shown != NULL && i < turn->shown->count; i++)
+    for (size_t i = 0; turn->shown && i < turn->shown->count; i++)
         if (turn->shown->images[i].bytes.len > 0)
             blobs[shown.count++] = turn->shown->images[i].blob;
     return shown;
@@ -72,7 +72,7 @@ static bool refuse_false(const struct attempt *attempt, struct view blob,
                          struct err *err)
 {
     const struct file_ref *file = file_of_job(attempt, blob);
-    return file == NULL ||
+    return !file ||
            err_set(err, ERR_REJECT, "bad_blob",
                    "the blob of the file \"%.*s\" holds other bytes than its "
                    "name %.*s says",
@@ -103,8 +103,7 @@ static void on_picture(void *owner, const redisReply *reply,
 {
     struct attempt *attempt = owner;
     struct model_turn *turn = model_turn_of(attempt->activity);
-    if (reply == NULL || turn == NULL ||
-        turn->activity.machine.state != TURN_SHOWING) {
+    if (!reply || !turn || turn->activity.machine.state != TURN_SHOWING) {
         attempt_written(attempt, reply, why);
         return;
     }
@@ -137,7 +136,7 @@ enum pace enter_showing(void *owner)
 {
     struct model_turn *turn = owner;
     struct request_images *shown = calloc(1, sizeof(*shown));
-    if (shown == NULL)
+    if (!shown)
         abort();
     turn->shown = shown;
     shown->count = choose(turn, shown->images);

@@ -37,7 +37,7 @@ static struct view id_of(const struct reply_retrieval *retrieval)
 static struct reply_retrieval *remember(struct model_turn *turn, struct view id)
 {
     struct reply_retrieval *retrieval = calloc(1, sizeof(*retrieval));
-    if (retrieval == NULL)
+    if (!retrieval)
         abort();
     memcpy(retrieval->id, id.data, id.len);
     retrieval->len = id.len;
@@ -48,7 +48,7 @@ static struct reply_retrieval *remember(struct model_turn *turn, struct view id)
 void retrieve_stop(struct model_turn *turn)
 {
     struct reply_retrieval *retrieval = turn->retrieval;
-    if (retrieval == NULL)
+    if (!retrieval)
         return;
     retrieval_free(retrieval->running);
     retrieval->running = NULL;
@@ -58,10 +58,10 @@ void retrieve_forget(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
     struct reply_retrieval *retrieval = turn->retrieval;
-    if (retrieval == NULL)
+    if (!retrieval)
         return;
     retrieve_stop(turn);
-    if (retrieval->home != NULL) {
+    if (retrieval->home) {
         if (turn->asks_endpoint)
             breaker_dropped(&attempt->endpoint->breaker);
         turn->asks_endpoint = false;
@@ -75,7 +75,7 @@ void retrieve_forget(struct model_turn *turn)
 void retrieve_cancel(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
-    if (turn->retrieval == NULL)
+    if (!turn->retrieval)
         return;
     retrieval_cancel(attempt->consumer->http, attempt->endpoint,
                      id_of(turn->retrieval));
@@ -99,7 +99,7 @@ void retrieve_keep(struct model_turn *turn, struct view id)
     struct buf bytes;
     struct journal_entry entry = { .record = &bytes };
     struct err err;
-    if (turn->retrieval != NULL)
+    if (turn->retrieval)
         return; /* it has said so before */
     remember(turn, id);
     if (!journal_encode(&record, &bytes, &err))
@@ -116,7 +116,7 @@ static struct model_endpoint *find_asked(const struct model_turn *turn)
     struct view name = view_of(attempt->conversation.spending.model);
     struct model_endpoint *asked =
         endpoints_take(&attempt->consumer->endpoints, name, NULL);
-    if (asked != NULL && view_is(name, asked->name) &&
+    if (asked && view_is(name, asked->name) &&
         retrieval_knows(asked, attempt->conversation.reply_id))
         return asked;
     endpoint_free(asked);
@@ -129,7 +129,7 @@ bool retrieve_finds(struct model_turn *turn)
     const struct conversation *conversation = &attempt->conversation;
     struct model_endpoint *asked =
         conversation->reply_id.len > 0 ? find_asked(turn) : NULL;
-    if (asked == NULL)
+    if (!asked)
         return false;
     struct reply_retrieval *retrieval = remember(turn, conversation->reply_id);
     retrieval->home = attempt->endpoint;
@@ -191,14 +191,14 @@ static void on_done(void *owner, enum retrieved what,
     struct attempt *attempt = turn->activity.attempt;
     struct reply_retrieval *retrieval = turn->retrieval;
     retrieval->what = what;
-    if (failure != NULL)
+    if (failure)
         retrieval->failure = *failure;
     tell_endpoint(turn, what, failure);
     log_line("model.retrieved", "{s:s, s:s, s:s, s:s}", "job",
              attempt->origin.id, "model", attempt->endpoint->name, "reply",
-             reply != NULL ? "fetched" : failure->why.code, "why",
-             reply != NULL ? "" : failure->why.text);
-    if (reply != NULL) {
+             reply ? "fetched" : failure->why.code, "why",
+             reply ? "" : failure->why.text);
+    if (reply) {
         stay(turn);
         turn_count(turn, COUNT_RECOVERED);
         turn_take_reply(turn, reply); /* and it is forgotten */
@@ -249,7 +249,7 @@ enum pace step_retrieved(void *owner)
     struct model_turn *turn = owner;
     struct attempt *attempt = turn->activity.attempt;
     struct reply_retrieval *retrieval = turn->retrieval;
-    if (retrieval == NULL)
+    if (!retrieval)
         return turn_go(turn, TURN_RECORDING);
     const struct model_failure failure = retrieval->failure;
     if (retrieval->what == RETRIEVED_UNFINISHED)
@@ -288,7 +288,7 @@ enum pace enter_retrieving(void *owner)
     struct attempt *attempt = turn->activity.attempt;
     uint64_t wait_ms =
         breaker_ask_kept(&attempt->endpoint->breaker, attempt_now_ms(attempt));
-    if (wait_ms > BRIEF_MS && attempt->endpoint->fallback != NULL)
+    if (wait_ms > BRIEF_MS && attempt->endpoint->fallback)
         return do_without(turn);
     if (wait_ms > 0)
         return turn_await_endpoint(turn, wait_ms, TURN_RETRIEVING);

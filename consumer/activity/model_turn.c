@@ -17,7 +17,7 @@ static const struct activity_kind kind;
 
 struct model_turn *model_turn_of(struct activity *activity)
 {
-    bool is_it = activity != NULL && activity->kind == &kind &&
+    bool is_it = activity && activity->kind == &kind &&
                  activity->end == ACTIVITY_GOES_ON;
     return is_it ? (struct model_turn *)activity : NULL;
 }
@@ -148,17 +148,17 @@ void turn_tell_endpoint(struct model_turn *turn,
     struct breaker *breaker = &attempt->endpoint->breaker;
     uint64_t now = attempt_now_ms(attempt);
     turn->asks_endpoint = false;
-    if (failure == NULL || failure->why.kind == ERR_REJECT)
+    if (!failure || failure->why.kind == ERR_REJECT)
         breaker_well(breaker);
     else if (failure->retry_after_ms == 0 &&
              strcmp(failure->why.code, "model_unavailable") == 0)
         breaker_failed(breaker, now);
     else
         breaker_dropped(breaker);
-    if (failure != NULL && failure->why.kind == ERR_RETRY)
+    if (failure && failure->why.kind == ERR_RETRY)
         breaker_wait(breaker, now, failure->retry_after_ms);
     /* One that is made again at once, otherwise, has not failed yet. */
-    if (failure == NULL || !(failure->anew || failure->blind))
+    if (!failure || !(failure->anew || failure->blind))
         fleet_endpoints_count_end(shared_of(turn), attempt->endpoint,
                                   failure ? &failure->why : NULL);
     on_wait(turn);
@@ -180,7 +180,7 @@ void turn_drop_call(struct model_turn *turn)
 static void keep_partial(struct model_turn *turn)
 {
     struct buf *partial = &turn->activity.attempt->partial;
-    if (turn->call == NULL) /* what was kept of one that broke off stands */
+    if (!turn->call) /* what was kept of one that broke off stands */
         return;
     struct view text =
         turn_summarises(turn) ? VIEW("") : model_call_text(turn->call);
@@ -201,7 +201,7 @@ static void on_model_done(void *owner, const struct model_reply *reply,
     early_session_end(turn);
     turn_tell_endpoint(turn, failure);
     turn->failure = (struct model_failure){ 0 };
-    if (failure != NULL)
+    if (failure)
         turn->failure = *failure;
     else
         turn_take_reply(turn, reply);
@@ -217,12 +217,11 @@ static bool fall_back(struct model_turn *turn, const char *why)
     const struct consumer *consumer = attempt->consumer;
     const char *name = attempt->endpoint->fallback;
     struct model_endpoint *next =
-        name == NULL
-            ? NULL
-            : endpoints_take(&consumer->endpoints, view_of(name), NULL);
+        !name ? NULL
+              : endpoints_take(&consumer->endpoints, view_of(name), NULL);
     struct terms terms = attempt_terms(attempt);
     terms.endpoint = next;
-    if (next == NULL || !decide_may_ask(&attempt->conversation, &terms, NULL)) {
+    if (!next || !decide_may_ask(&attempt->conversation, &terms, NULL)) {
         endpoint_free(next);
         return false;
     }
@@ -378,7 +377,7 @@ static bool make_call(struct model_turn *turn, enum ask_kind ask_kind,
             plan->purpose == PURPOSE_SUMMARY ? unheard : events, turn, err);
     json_decref(plan->content.messages);
     plan->content.messages = NULL;
-    return turn->call != NULL;
+    return turn->call;
 }
 
 /* The terms only where they are news: most turns have those of the last. The
@@ -558,9 +557,9 @@ static enum pace request(struct model_turn *turn)
         turn_drop_call(turn);
         return ask_anew(turn, false);
     }
-    if (turn->call == NULL && images_are_due(turn))
+    if (!turn->call && images_are_due(turn))
         return images_show(turn, TURN_REQUESTING);
-    if (turn->call == NULL && !make_call(turn, ASK_AGAIN, &err))
+    if (!turn->call && !make_call(turn, ASK_AGAIN, &err))
         return activity_fail(&turn->activity, &err);
     images_drop(turn);
     if (!is_intended(turn)) {
@@ -587,7 +586,7 @@ static enum pace step_requesting(void *owner)
 bool model_turn_is_held(const struct attempt *attempt)
 {
     struct model_turn *turn = model_turn_of(attempt->activity);
-    return turn != NULL && turn->activity.machine.state == TURN_REQUESTING &&
+    return turn && turn->activity.machine.state == TURN_REQUESTING &&
            !turn->requested;
 }
 
@@ -601,7 +600,7 @@ static enum pace step_answered(void *owner)
     turn->call = NULL;
     if (failure->why.kind == ERR_NONE)
         return turn_go(turn, TURN_RECORDING);
-    if (failure->why.kind == ERR_RETRY && turn->retrieval != NULL)
+    if (failure->why.kind == ERR_RETRY && turn->retrieval)
         return turn_go(turn, TURN_RETRIEVING);
     return turn_judge_failure(turn);
 }
@@ -793,7 +792,7 @@ static const struct activity_kind kind = {
 void model_turn_start(struct attempt *attempt)
 {
     struct model_turn *turn = calloc(1, sizeof(*turn));
-    if (turn == NULL)
+    if (!turn)
         abort();
     activity_init(&turn->activity, &kind, attempt);
 }

@@ -114,7 +114,7 @@ static void on_history(void *owner, const redisReply *reply,
 {
     struct attempt *attempt = owner;
     struct activity *activity = activity_find(attempt, &kind, READING);
-    if (reply == NULL || activity == NULL) {
+    if (!reply || !activity) {
         attempt_written(attempt, reply, why);
         return;
     }
@@ -132,7 +132,7 @@ static void on_history(void *owner, const redisReply *reply,
 void recall_start(struct attempt *attempt)
 {
     struct recall *recall = calloc(1, sizeof(*recall));
-    if (recall == NULL)
+    if (!recall)
         abort();
     activity_init(&recall->activity, &kind, attempt);
 }

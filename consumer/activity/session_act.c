@@ -97,7 +97,7 @@ static enum pace give_files(struct session_act *act)
         struct view shown = view_head(wanted[i], 80);
         const struct session_file *file =
             find_file(&session_memo(attempt->session)->record, wanted[i]);
-        if (file == NULL)
+        if (!file)
             return refuse(act, "unknown_file",
                           "the session has no file \"%.*s\"", VIEW_ARG(shown));
         if (file->blob.len == 0)
@@ -141,10 +141,9 @@ static void on_recorded(void *owner, const redisReply *reply,
 {
     struct attempt *attempt = owner;
     struct activity *activity = activity_find(attempt, &kind, RECORDING);
-    if (activity != NULL && reply == NULL &&
-        record_forget_blob(&attempt->ending.record, why))
+    if (activity && !reply && record_forget_blob(&attempt->ending.record, why))
         send_rest((struct session_act *)activity);
-    else if (activity == NULL || reply == NULL)
+    else if (!activity || !reply)
         attempt_written(attempt, reply, why);
     else
         activity_land(activity);
@@ -225,7 +224,7 @@ static void on_claimed(void *owner, const redisReply *reply,
     struct attempt *attempt = owner;
     struct activity *activity = activity_find(attempt, &kind, FORKING);
     struct err err = { 0 };
-    if (reply == NULL || activity == NULL) {
+    if (!reply || !activity) {
         attempt_written(attempt, reply, why);
     } else if (!read_fork((struct session_act *)activity, reply, &err)) {
         attempt->fault = err;
@@ -325,7 +324,7 @@ static const struct activity_kind kind = {
 void session_act_start(struct attempt *attempt)
 {
     struct session_act *act = calloc(1, sizeof(*act));
-    if (act == NULL)
+    if (!act)
         abort();
     activity_init(&act->activity, &kind, attempt);
 }

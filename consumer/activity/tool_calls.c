@@ -52,7 +52,7 @@ static void answer(struct tool_use *use)
 {
     struct tool_uses *uses = use->uses;
     tool_use_free(use);
-    if (uses->first == NULL)
+    if (!uses->first)
         activity_land(uses->activity);
 }
 
@@ -128,7 +128,7 @@ static const struct activity_kind kind = {
 void tool_calls_start(struct attempt *attempt)
 {
     struct tool_calls *calls = calloc(1, sizeof(*calls));
-    if (calls == NULL)
+    if (!calls)
         abort();
     calls->uses =
         (struct tool_uses){ .activity = &calls->activity, .side = &side };

@@ -10,7 +10,7 @@ struct tool_use *tool_use_new(struct tool_uses *uses, struct view call,
                               uint64_t number)
 {
     struct tool_use *use = calloc(1, sizeof(*use));
-    if (use == NULL)
+    if (!use)
         abort();
     use->uses = uses;
     use->attempt = uses->activity->attempt;
@@ -42,7 +42,7 @@ void tool_use_free(struct tool_use *use)
 
 void tool_uses_drop(struct tool_uses *uses)
 {
-    while (uses->first != NULL)
+    while (uses->first)
         tool_use_free(uses->first);
 }
 
@@ -152,7 +152,7 @@ bool tool_use_prepare(struct tool_use *use, struct view arguments,
     };
     use->made = tool_call_new(&use->attempt->consumer->tool_host, use->tool,
                               &caller, arguments, on_done, use, err);
-    return use->made != NULL;
+    return use->made;
 }
 
 void tool_use_begin(struct tool_use *use)

@@ -18,7 +18,7 @@ static size_t bytes_of(const json_t *value)
 json_t *answer_schema(const msgpack_object *value, struct err *err)
 {
     json_t *schema = json_from_value(value);
-    size_t bytes = schema == NULL ? 0 : bytes_of(schema);
+    size_t bytes = !schema ? 0 : bytes_of(schema);
     if (bytes > MAX_SCHEMA_BYTES)
         err_set(err, ERR_REJECT, "too_large",
                 "output_schema: %zu bytes as JSON, at most %d", bytes,
@@ -66,9 +66,9 @@ static json_t *find_value(const json_t *schema, struct view text,
             return NULL;
         json_t *value =
             parse_at((struct view){ text.data + at, text.len - at }, &len);
-        if (value != NULL && is_good(schema, value, why))
+        if (value && is_good(schema, value, why))
             return value;
-        if (value != NULL)
+        if (value)
             why = &other;
         json_decref(value);
         at += len;
@@ -79,14 +79,14 @@ static json_t *find_value(const json_t *schema, struct view text,
 json_t *answer_read(const json_t *schema, struct view text, struct err *err)
 {
     text = view_trimmed(text);
-    json_t *whole = json_loadb(text.data == NULL ? "" : text.data, text.len,
+    json_t *whole = json_loadb(!text.data ? "" : text.data, text.len,
                                JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    if (whole != NULL && is_good(schema, whole, err))
+    if (whole && is_good(schema, whole, err))
         return whole;
-    if (whole == NULL)
+    if (!whole)
         err_set(err, ERR_REJECT, "bad_output", "it is not JSON");
     json_decref(whole);
-    return whole != NULL ? NULL : find_value(schema, text, err);
+    return whole ? NULL : find_value(schema, text, err);
 }
 
 json_t *answer_value(const json_t *schema, json_t *value, struct err *err)

@@ -41,7 +41,7 @@ bool approval_apply(struct conversation *conversation,
                     const struct record *record, struct err *err)
 {
     struct call *call = find_call(conversation, record);
-    if (call == NULL)
+    if (!call)
         return err_set(err, ERR_RETRY, "internal",
                        "record %zu of the journal approves a call that nobody "
                        "made",

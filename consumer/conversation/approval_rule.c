@@ -32,12 +32,12 @@ static bool code_names(struct view code, const char *tool)
 {
     char name[MAX_NAME_BYTES + 1];
     size_t len = (size_t)snprintf(name, sizeof(name), "%s", tool);
-    for (char *dash; (dash = strchr(name, '-')) != NULL;)
+    for (char *dash; (dash = strchr(name, '-'));)
         *dash = '_';
     const char *end = code.data + code.len;
-    for (const char *at = code.data; at != NULL && at < end; at++) {
+    for (const char *at = code.data; at && at < end; at++) {
         at = memmem(at, (size_t)(end - at), name, len);
-        if (at == NULL)
+        if (!at)
             return false;
         if ((at == code.data || !is_word(at[-1])) &&
             (at + len == end || !is_word(at[len])))

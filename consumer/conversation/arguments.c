@@ -14,7 +14,7 @@ static struct view unfenced(struct view text)
     if (!view_starts(text, "```"))
         return text;
     const char *line = memchr(text.data, '\n', text.len);
-    if (line == NULL)
+    if (!line)
         return text;
     size_t head = (size_t)(line + 1 - text.data);
     struct view body = { text.data + head, text.len - head };
@@ -52,7 +52,7 @@ static json_t *parse(struct view text)
 static json_t *parse_loosely(struct view text)
 {
     json_t *value = parse(text);
-    if (value != NULL)
+    if (value)
         return value;
     CLEANUP(buf_finish) struct buf escaped;
     buf_init(&escaped, text.len * 6 + 1);
@@ -87,7 +87,7 @@ static bool add_text(const json_t *value, struct buf *out)
 static const json_t *find_member(json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
-    if (value == NULL && json_object_size(object) == 1)
+    if (!value && json_object_size(object) == 1)
         value = json_object_iter_value(json_object_iter(object));
     return json_is_string(value) ? value : NULL;
 }
@@ -97,10 +97,10 @@ static bool read_value(json_t *value, const char *name, bool raw,
 {
     if (json_is_object(value)) {
         const json_t *member = find_member(value, name);
-        if (member != NULL)
+        if (member)
             return add_text(member, out);
         return err_set(err, ERR_REJECT, "bad_field",
-                       json_object_get(value, name) != NULL
+                       json_object_get(value, name)
                            ? "the argument \"%s\" must be a string"
                            : "the argument \"%s\" is missing",
                        name);
@@ -136,7 +136,7 @@ bool arguments_text(struct view arguments, const char *name, bool raw,
 static bool add_object(const json_t *object, struct buf *out)
 {
     char *text = json_dumps(object, JSON_COMPACT);
-    bool added = text != NULL && buf_add(out, view_of(text));
+    bool added = text && buf_add(out, view_of(text));
     free(text);
     return added;
 }
@@ -146,12 +146,12 @@ static json_t *object_of(struct view all, const char *text, const json_t *value)
 {
     if (all.len == 0 || json_is_null(value))
         return json_object();
-    if (text == NULL || (value == NULL && all.data[0] == '{'))
+    if (!text || (!value && all.data[0] == '{'))
         return NULL;
     json_t *string = json_is_string(value)
                          ? json_string(json_string_value(value))
                          : json_stringn(all.data, all.len);
-    return string == NULL ? NULL : json_pack("{s:o}", text, string);
+    return !string ? NULL : json_pack("{s:o}", text, string);
 }
 
 bool arguments_object(struct view arguments, const char *text, struct buf *out,
@@ -167,7 +167,7 @@ bool arguments_object(struct view arguments, const char *text, struct buf *out,
     value = all.len > 0 ? open_layers(parse_loosely(all)) : NULL;
     json_t *object = json_is_object(value) ? json_incref(value)
                                            : object_of(all, text, value);
-    bool good = object != NULL && add_object(object, out);
+    bool good = object && add_object(object, out);
     json_decref(object);
     json_decref(value);
     return good || err_set(err, ERR_REJECT, "bad_field",

@@ -13,7 +13,7 @@ enum language ask_language(const struct conversation *conversation)
     size_t i;
     json_t *message;
     json_t *first = json_array_get(conversation->said, 0);
-    if (first != NULL)
+    if (first)
         return language_of(reply_json_text(first, "content"));
     json_array_foreach(conversation->messages, i, message)
         if (view_is(reply_json_text(message, "role"), "user"))
@@ -46,11 +46,11 @@ static json_t *whole(const struct conversation *conversation,
     };
     CLEANUP(buf_finish) struct buf system;
     prompt_write(&system, &instructions, conversation->job);
-    if (conversation->schema != NULL)
+    if (conversation->schema)
         answer_rule(conversation->schema,
                     conversation->job->mode == MODE_CODEACT, &system);
     add_text(all, "system", buf_view(&system));
-    if (conversation->said != NULL)
+    if (conversation->said)
         json_array_extend(all, conversation->said);
     for (size_t i = own; i < json_array_size(conversation->messages); i++)
         json_array_append(all, json_array_get(conversation->messages, i));
@@ -63,7 +63,7 @@ static json_t *whole(const struct conversation *conversation,
 /* What is sent whatever is cut. */
 static uint64_t fixed_tokens(const struct window *all, const struct ask *ask)
 {
-    return (ask->tools == NULL ? 0 : window_tokens(ask->tools)) +
+    return (!ask->tools ? 0 : window_tokens(ask->tools)) +
            ask->pictures * IMAGE_TOKENS + window_fixed(all);
 }
 

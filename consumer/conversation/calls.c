@@ -26,7 +26,7 @@ static void clear_calls(struct conversation *conversation, size_t room)
 {
     free(conversation->calls);
     conversation->calls = calloc(room + 1, sizeof(struct call));
-    if (conversation->calls == NULL)
+    if (!conversation->calls)
         abort();
     conversation->call_count = 0;
 }
@@ -47,7 +47,7 @@ static bool id_is_used(const json_t *messages, const char *id)
     json_array_foreach(messages, i, message)
         json_array_foreach(json_object_get(message, "tool_calls"), j, call) {
             const char *used = json_string_value(json_object_get(call, "id"));
-            if (used != NULL && strcmp(used, id) == 0)
+            if (used && strcmp(used, id) == 0)
                 return true;
         }
     return false;
@@ -63,7 +63,7 @@ static json_t *unique_id(const struct conversation *conversation,
     for (size_t i = 0; i < index && !used; i++) {
         const char *other =
             json_string_value(json_object_get(json_array_get(calls, i), "id"));
-        used = other != NULL && strcmp(other, text) == 0;
+        used = other && strcmp(other, text) == 0;
     }
     if (!used)
         return json_string(text);

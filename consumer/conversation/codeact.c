@@ -18,8 +18,8 @@ static struct view without(struct view text, size_t bytes)
 
 static bool is_whole(const struct codeact_rules *rules, struct view code)
 {
-    return rules->parses != NULL ? rules->parses(rules->owner, code)
-                                 : python_is_whole(code);
+    return rules->parses ? rules->parses(rules->owner, code)
+                         : python_is_whole(code);
 }
 
 /* As passages.h asks: of a block as it stands in the text. */
@@ -291,8 +291,8 @@ static bool is_equation(struct view text)
     struct view line = markdown_line(text, 0, &next);
 
     return view_trimmed(without(text, next)).len == 0 &&
-           memchr(line.data, '=', line.len) != NULL &&
-           memchr(line.data, '(', line.len) == NULL;
+           memchr(line.data, '=', line.len) &&
+           !memchr(line.data, '(', line.len);
 }
 
 /* Nothing but Python, without a fence: it was meant to be run. A single name or
@@ -341,11 +341,11 @@ void codeact_read(struct codeact *out, struct view text,
                   const struct codeact_rules *rules)
 {
     static const struct codeact_rules defaults;
-    struct codeact_rules own = rules != NULL ? *rules : defaults;
+    struct codeact_rules own = rules ? *rules : defaults;
     struct codeact_reader reader = { .out = out, .rules = &own };
     struct passages passages = {
-        .text = text.data != NULL ? text : VIEW(""),
-        .parses = own.parses != NULL ? block_is_whole : NULL,
+        .text = text.data ? text : VIEW(""),
+        .parses = own.parses ? block_is_whole : NULL,
         .owner = &own,
         .stopped = own.stopped,
     };
@@ -372,7 +372,7 @@ void codeact_read(struct codeact *out, struct view text,
 
 void codeact_finish(struct codeact *out)
 {
-    if (out == NULL)
+    if (!out)
         return;
     buf_finish(&out->code);
     buf_finish(&out->answer);

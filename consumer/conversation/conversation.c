@@ -19,7 +19,7 @@
 
 static json_t *json_text(struct view text)
 {
-    return json_stringn(text.data == NULL ? "" : text.data, text.len);
+    return json_stringn(!text.data ? "" : text.data, text.len);
 }
 
 static json_t *message_new(const char *role, struct view text)
@@ -35,7 +35,7 @@ static bool add_messages(struct conversation *conversation, struct err *err)
     if (job->system.len > 0)
         json_array_append_new(conversation->messages,
                               message_new("system", job->system));
-    if (job->messages == NULL) {
+    if (!job->messages) {
         json_array_append_new(conversation->messages,
                               message_new("user", job->prompt));
         return true;
@@ -60,11 +60,11 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
     if (job->kind == JOB_SESSION)
         return true;
     conversation->messages = json_array();
-    if (job->parameters != NULL)
+    if (job->parameters)
         conversation->parameters = json_from_value(job->parameters);
-    if (job->output_schema != NULL)
+    if (job->output_schema)
         conversation->schema = answer_schema(job->output_schema, err);
-    bool ok = (job->output_schema == NULL || conversation->schema != NULL) &&
+    bool ok = (!job->output_schema || conversation->schema) &&
               add_messages(conversation, err);
     conversation->given = json_array_size(conversation->messages);
     return ok;
@@ -72,7 +72,7 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
 
 void conversation_finish(struct conversation *conversation)
 {
-    if (conversation == NULL)
+    if (!conversation)
         return;
     json_decref(conversation->messages);
     json_decref(conversation->parameters);
@@ -97,15 +97,15 @@ static void take_output(struct conversation *conversation, json_t *output)
 {
     json_decref(conversation->output);
     conversation->output = output;
-    conversation->misfits += output == NULL;
-    conversation->over = output != NULL || conversation->last.len > 0;
+    conversation->misfits += !output;
+    conversation->over = output || conversation->last.len > 0;
 }
 
 static void check_answer(struct conversation *conversation)
 {
     CLEANUP(buf_finish) struct buf notice;
     buf_init(&notice, 1024);
-    if (conversation->schema == NULL)
+    if (!conversation->schema)
         return;
     take_output(conversation,
                 answer_read(conversation->schema, conversation->answer,
@@ -205,7 +205,7 @@ static void add_inner(struct conversation *conversation,
     struct code_call *code_call =
         reallocarray(conversation->code_calls,
                      conversation->code_call_count + 1, sizeof(*code_call));
-    if (code_call == NULL)
+    if (!code_call)
         abort();
     conversation->code_calls = code_call;
     code_call[conversation->code_call_count++] = (struct code_call){
@@ -252,8 +252,8 @@ static void add_result(struct conversation *conversation,
                                          sizeof(*conversation->digests));
     conversation->places = reallocarray(conversation->places, count,
                                         sizeof(*conversation->places));
-    if (conversation->results == NULL || conversation->digests == NULL ||
-        conversation->places == NULL)
+    if (!conversation->results || !conversation->digests ||
+        !conversation->places)
         abort();
     struct view what =
         record->cell.code.len > 0 ? record->cell.code : call_arguments(call);
@@ -279,7 +279,7 @@ static json_t *observation_of(const struct call *call,
     buf_add(&text, record->observation);
     if (record->brake == BRAKED_HINT)
         buf_add(&text, view_of(prompt_circles));
-    if (misfit != NULL) {
+    if (misfit) {
         buf_add(&text, VIEW("\n"));
         answer_wrong(misfit, &text);
     }
@@ -299,7 +299,7 @@ static const struct err *take_answer(struct conversation *conversation)
     conversation->answer =
         arena_copy(&conversation->arena, json_is_string(value) ? text : given);
     conversation->over = true;
-    if (conversation->schema != NULL)
+    if (conversation->schema)
         take_output(conversation, answer_value(conversation->schema, value,
                                                &conversation->misfit));
     json_decref(value);
@@ -312,7 +312,7 @@ static bool apply_tool(struct conversation *conversation,
     if (record->number > 0)
         return apply_inner(conversation, record, err);
     struct call *call = find_call(conversation, record->call);
-    if (call == NULL)
+    if (!call)
         return err_set(err, ERR_RETRY, "internal",
                        "record %zu of the journal is about a call that nobody "
                        "made",
@@ -331,7 +331,7 @@ static bool apply_tool(struct conversation *conversation,
     const struct err *misfit = NULL;
     if (record->cell.status == CELL_OK && conversation->final.len > 0)
         misfit = take_answer(conversation);
-    if (conversation->messages != NULL)
+    if (conversation->messages)
         json_array_append_new(conversation->messages,
                               observation_of(call, record, misfit));
     return true;
@@ -347,7 +347,7 @@ static struct view kept(struct conversation *conversation, struct view text)
 static bool shows_past(const struct conversation *conversation)
 {
     const struct job *job = conversation->job;
-    return job->messages == NULL && job->history != HISTORY_ANEW;
+    return !job->messages && job->history != HISTORY_ANEW;
 }
 
 /* Attempts name the same blob again and again: it is kept once. */
@@ -532,11 +532,11 @@ enum next_action conversation_next(const struct conversation *conversation)
 {
     /* Asked for an answer it may write calls all the same: nobody makes them.
      */
-    if (conversation->over || conversation->aborted != NULL ||
+    if (conversation->over || conversation->aborted ||
         conversation_is_idle(conversation) ||
-        conversation_failure(conversation) != NULL)
+        conversation_failure(conversation))
         return NEXT_END;
-    if (conversation_call(conversation) != NULL)
+    if (conversation_call(conversation))
         return NEXT_CALL;
     return conversation->job->kind == JOB_CONVERSATION ? NEXT_ASK : NEXT_END;
 }
@@ -553,10 +553,10 @@ struct code_call *conversation_code_call(struct conversation *conversation,
             continue;
         if (code_call->asked_as == number)
             return code_call;
-        if (code_call->asked_as == 0 && free_one == NULL)
+        if (code_call->asked_as == 0 && !free_one)
             free_one = code_call;
     }
-    if (free_one != NULL)
+    if (free_one)
         free_one->asked_as = number;
     return free_one;
 }
@@ -593,7 +593,7 @@ struct view conversation_answer(const struct conversation *conversation)
         json_t *message = json_array_get(conversation->messages, i);
         const char *role = json_string_value(json_object_get(message, "role"));
         struct view text = reply_json_text(message, "content");
-        if (role != NULL && strcmp(role, "assistant") == 0 && text.len > 0)
+        if (role && strcmp(role, "assistant") == 0 && text.len > 0)
             return text;
     }
     return (struct view){ 0 };

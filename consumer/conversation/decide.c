@@ -27,7 +27,7 @@ bool decide_job(struct job *job, struct view id, struct view body,
 
 bool decide_is_upload(const struct job *job)
 {
-    return job->kind == JOB_CONVERSATION && job->messages == NULL &&
+    return job->kind == JOB_CONVERSATION && !job->messages &&
            job->prompt.len == 0;
 }
 
@@ -121,11 +121,11 @@ int decide_end(const struct conversation *conversation,
 {
     const struct record *failure = conversation_failure(conversation);
     *why = (struct err){ 0 };
-    if (conversation->aborted != NULL) {
+    if (conversation->aborted) {
         why_of_aborted(conversation->aborted, why);
         return STATE_CANCELLED;
     }
-    if (failure != NULL) {
+    if (failure) {
         why_of_cell(conversation->result_count, &failure->cell, why);
         return STATE_FAILED;
     }
@@ -151,8 +151,7 @@ int decide_end(const struct conversation *conversation,
 struct view decide_answer(const struct conversation *conversation,
                           const struct terms *terms, struct arena *arena)
 {
-    if (conversation->job->kind != JOB_CONVERSATION ||
-        conversation->schema != NULL)
+    if (conversation->job->kind != JOB_CONVERSATION || conversation->schema)
         return (struct view){ 0 };
     return linking_answer(conversation, terms->blob_url, arena);
 }
@@ -213,7 +212,7 @@ static const char *only_text(const struct tool *tool)
     const json_t *property =
         json_object_get(json_object_get(parameters, "properties"), name);
     const char *type = json_string_value(json_object_get(property, "type"));
-    bool is_text = type != NULL && strcmp(type, "string") == 0;
+    bool is_text = type && strcmp(type, "string") == 0;
     return json_array_size(required) == 1 && is_text ? name : NULL;
 }
 
@@ -225,7 +224,7 @@ static bool read_arguments(const struct conversation *conversation,
 {
     buf_init(arguments, MAX_RECORD_BYTES);
     *tool = terms_tool(terms, conversation->job, view_of(call->tool), err);
-    if (*tool == NULL)
+    if (!*tool)
         return name_known(terms, err);
     if (!arguments_object(call_arguments(call),
                           call->edited.len > 0 ? NULL : only_text(*tool),
@@ -233,7 +232,7 @@ static bool read_arguments(const struct conversation *conversation,
         return false;
     json_t *taken = tool_arguments(*tool, buf_view(arguments), err);
     json_decref(taken);
-    return taken != NULL;
+    return taken;
 }
 
 /* A person has to say so, and has not. */
@@ -260,7 +259,7 @@ static bool python_is_offered(const struct conversation *conversation,
 {
     const struct job *job = conversation->job;
     if (call->is_code || job->kind != JOB_CONVERSATION ||
-        job->mode == MODE_CODEACT || call->intended || terms->tools == NULL ||
+        job->mode == MODE_CODEACT || call->intended || !terms->tools ||
         tools_have_python(terms->tools))
         return true;
     err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%s\"",
@@ -305,9 +304,8 @@ const struct tool *decide_code_tool(const struct conversation *conversation,
     const struct job *job = conversation->job;
     const struct tool *tool = terms_tool(terms, job, name, err);
     const struct call *cell = conversation_find(conversation, call);
-    if (tool == NULL || job->kind != JOB_CONVERSATION ||
-        !approval_rule_of_tool(job, tool) ||
-        (cell != NULL && approval_is_given(cell)))
+    if (!tool || job->kind != JOB_CONVERSATION ||
+        !approval_rule_of_tool(job, tool) || (cell && approval_is_given(cell)))
         return tool;
     err_set(err, ERR_REJECT, "not_approved",
             "the user has to approve calls of \"%.64s\": name it in the code "

@@ -71,7 +71,7 @@ struct view linking_answer(const struct conversation *conversation,
                            const char *template, struct arena *arena)
 {
     struct view said = conversation_answer(conversation);
-    if (template == NULL || *template == '\0' || said.len == 0)
+    if (!template || *template == '\0' || said.len == 0)
         return (struct view){ 0 };
     struct links links = links_of(conversation, template, arena);
     CLEANUP(buf_finish) struct buf answer;

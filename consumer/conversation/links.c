@@ -23,11 +23,11 @@ bool links_check(const char *template, struct err *err)
     if (*template == '\0')
         return true;
     for (const char *at = template; *at != '\0'; at++)
-        if (*at <= ' ' || *at >= 0x7f || strchr("<>()\\\"`", *at) != NULL)
+        if (*at <= ' ' || *at >= 0x7f || strchr("<>()\\\"`", *at))
             return err_set(err, ERR_REJECT, "bad_setting",
                            "\"%c\" (%d) may not stand in a link",
                            *at > ' ' && *at < 0x7f ? *at : '?', (int)*at);
-    return strstr(template, "{blob}") != NULL ||
+    return strstr(template, "{blob}") ||
            err_set(err, ERR_REJECT, "bad_setting", "must have {blob} in it");
 }
 
@@ -35,7 +35,7 @@ static void add_escaped(struct buf *out, struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.data[i];
-        if (isalnum(byte) || (byte != '\0' && strchr("-._~", byte) != NULL))
+        if (isalnum(byte) || (byte != '\0' && strchr("-._~", byte)))
             buf_append(out, &text.data[i], 1);
         else
             buf_printf(out, "%%%02X", byte);
@@ -128,7 +128,7 @@ static const struct link_item *find(const struct links *links, struct view name)
 static struct view base_of(struct view path)
 {
     const char *slash = memrchr(path.data, '/', path.len);
-    size_t at = slash == NULL ? 0 : (size_t)(slash - path.data) + 1;
+    size_t at = !slash ? 0 : (size_t)(slash - path.data) + 1;
     return (struct view){ path.data + at, path.len - at };
 }
 
@@ -149,7 +149,7 @@ static const struct link_item *meant(const struct links *links,
     while (strip(&name, "./"))
         ;
     const struct link_item *found = name.len == 0 ? NULL : find(links, name);
-    if (found == NULL && loose && name.len > 0)
+    if (!found && loose && name.len > 0)
         found = find(links, base_of(name));
     return found;
 }
@@ -282,7 +282,7 @@ static bool read_sloppy(const struct paragraph *paragraph, size_t at,
     size_t end = at;
     while (end < paragraph->text.len && end - at < TARGET_BYTES &&
            paragraph->text.data[end] != '\0' &&
-           strchr("()[]<>`\\\r\n", paragraph->text.data[end]) == NULL)
+           !strchr("()[]<>`\\\r\n", paragraph->text.data[end]))
         end++;
     *target = (struct link_target){ at, end, end };
     return end > at && byte_at(paragraph, end) == ')';
@@ -294,7 +294,7 @@ static bool rewrite(struct paragraph *paragraph,
     struct view name = { paragraph->text.data + target->at,
                          target->end - target->at };
     const struct link_item *to = meant(paragraph->links, name);
-    if (to == NULL)
+    if (!to)
         return false;
     buf_append(paragraph->out, paragraph->text.data + paragraph->copied,
                target->at - paragraph->copied);

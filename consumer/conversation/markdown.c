@@ -77,7 +77,7 @@ static size_t item_mark(struct view text)
         len++;
     if (len == text.len)
         return 0;
-    if (strchr(len == 0 ? "-*+" : ".)", text.data[len]) == NULL ||
+    if (!strchr(len == 0 ? "-*+" : ".)", text.data[len]) ||
         text.data[len] == '\0')
         return 0;
     len++;
@@ -120,7 +120,7 @@ static bool in_language(char byte)
 
 static bool names(struct view word, const char *const *words)
 {
-    for (size_t i = 0; words[i] != NULL; i++) {
+    for (size_t i = 0; words[i]; i++) {
         if (strlen(words[i]) == word.len &&
             strncasecmp(word.data, words[i], word.len) == 0)
             return true;
@@ -174,7 +174,7 @@ bool fence_opens(struct fence *fence, struct view line, size_t item)
         return false;
     fence->mark = text.data[0];
     info = behind(text, fence->length);
-    if (fence->mark == '`' && memchr(info.data, '`', info.len) != NULL)
+    if (fence->mark == '`' && memchr(info.data, '`', info.len))
         return false;
     fence->language = language_of(info);
     return true;
@@ -188,8 +188,7 @@ bool fence_opens_late(struct fence *fence, struct view rest)
 
     if (marks < MIN_MARKS)
         return false;
-    while (len < info.len && len < MAX_INFO &&
-           strchr("\n\r`", info.data[len]) == NULL)
+    while (len < info.len && len < MAX_INFO && !strchr("\n\r`", info.data[len]))
         len++;
     if (len == info.len || (info.data[len] != '\n' && info.data[len] != '\r'))
         return false;
@@ -326,9 +325,9 @@ bool label_answers_late(struct view line, struct view *value)
     struct view text;
     size_t colon;
 
-    if (found == NULL)
+    if (!found)
         return false;
-    if (found > line.data && strchr("`\"'", found[-1]) != NULL)
+    if (found > line.data && strchr("`\"'", found[-1]))
         return false;
     text = behind(line, (size_t)(found - line.data) + len);
     text = behind(text, emphasis_at(text));

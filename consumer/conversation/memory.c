@@ -146,7 +146,7 @@ static void add_work(struct buf *out, const struct conversation *talk)
 static void add_answer(struct buf *out, const struct conversation *talk)
 {
     buf_init(out, MAX_RECORD_BYTES);
-    if (talk->output == NULL) {
+    if (!talk->output) {
         buf_add(out, conversation_answer(talk));
         return;
     }

@@ -55,7 +55,7 @@ static void add_ending(struct buf *out, const struct cell *cell)
         [CELL_UNKNOWN] = "It is not known what became of this code.",
     };
     assert(cell->status >= 0 && cell->status <= CELL_UNKNOWN);
-    if (sentences[cell->status] != NULL)
+    if (sentences[cell->status])
         buf_printf(out, "%s\n", sentences[cell->status]);
     if (cell->line > 0)
         buf_printf(out, "It was at line %llu of the code.\n",
@@ -83,12 +83,12 @@ static void add_state(struct buf *out, const struct cell *cell, bool emptied)
     if (cell->state == CELL_LOST && emptied)
         what = "The session was restarted: variables and the files that code "
                "wrote are gone, uploaded files are there";
-    if (what == NULL && cell->reason.len == 0)
+    if (!what && cell->reason.len == 0)
         return;
-    buf_printf(out, "%s%s%.*s.\n", what == NULL ? "" : what,
-               what == NULL || cell->reason.len == 0 ? "" : ": ",
+    buf_printf(out, "%s%s%.*s.\n", !what ? "" : what,
+               !what || cell->reason.len == 0 ? "" : ": ",
                VIEW_ARG(cell->reason));
-    if (next != NULL)
+    if (next)
         buf_printf(out, "%s.\n", next);
 }
 

@@ -72,7 +72,7 @@ static bool is_whole(struct passages *passages, const struct code_block *block,
 {
     if (!is_patient(passages))
         return true;
-    if (passages->parses == NULL)
+    if (!passages->parses)
         return !python_in_text(&block->python) || block->python.comment;
     if (passages->parses(passages->owner,
                          part(passages->text, block->start, end)))
@@ -182,7 +182,7 @@ static enum lookup read_block(struct passages *passages,
 {
     while (block->at < passages->text.len && block->end == NOWHERE &&
            !block->again) {
-        if (block->fence != NULL)
+        if (block->fence)
             read_line(passages, block);
         else
             read_piece(passages, block);

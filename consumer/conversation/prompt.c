@@ -67,13 +67,13 @@ static const struct {
 static bool read_text(const char *path, char **text, struct err *err)
 {
     FILE *file = fopen(path, "rbe");
-    if (file == NULL && errno == ENOENT)
+    if (!file && errno == ENOENT)
         return true;
-    if (file == NULL)
+    if (!file)
         return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", path,
                        strerror(errno));
     char *bytes = calloc(1, MAX_PROMPT_BYTES + 2);
-    if (bytes == NULL)
+    if (!bytes)
         abort();
     size_t len = fread(bytes, 1, MAX_PROMPT_BYTES + 1, file);
     bool read = !ferror(file);
@@ -86,7 +86,7 @@ static bool read_text(const char *path, char **text, struct err *err)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "%s is longer than %d bytes", path, MAX_PROMPT_BYTES);
     struct view all = { bytes, len };
-    return (view_is_utf8(all) && memchr(bytes, '\0', len) == NULL) ||
+    return (view_is_utf8(all) && !memchr(bytes, '\0', len)) ||
            err_set(err, ERR_REJECT, "bad_setting", "%s is not UTF-8 text",
                    path);
 }
@@ -150,7 +150,7 @@ struct view prompt_text(const struct prompts *prompts, enum prompt prompt,
                         enum language language, bool *own)
 {
     const char *text = prompts->texts[prompt][language];
-    if (text == NULL && prompt == PROMPT_PLAIN)
+    if (!text && prompt == PROMPT_PLAIN)
         text = prompts->texts[PROMPT_TOOLS][language];
     struct view chosen = view_of(text ? text : ours[prompt][language].text);
     *own = text != NULL;

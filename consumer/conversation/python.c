@@ -160,7 +160,7 @@ bool python_is_whole(struct view code)
 
     if (code.len == 0)
         return true;
-    if (memchr(code.data, '\0', code.len) != NULL)
+    if (memchr(code.data, '\0', code.len))
         return false;
     python_feed(&python, code);
     return may_end(&python);
@@ -182,7 +182,7 @@ static struct view first_word(struct view text)
 
 static bool is_among(struct view word, const char *const *words)
 {
-    for (size_t i = 0; words[i] != NULL; i++) {
+    for (size_t i = 0; words[i]; i++) {
         if (view_is(word, words[i]))
             return true;
     }
@@ -191,7 +191,7 @@ static bool is_among(struct view word, const char *const *words)
 
 static bool has(struct view text, const char *part)
 {
-    return memmem(text.data, text.len, part, strlen(part)) != NULL;
+    return memmem(text.data, text.len, part, strlen(part));
 }
 
 static const char *const heads[] = { "def",     "class", "for",   "while",

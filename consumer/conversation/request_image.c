@@ -59,7 +59,7 @@ static void choose(struct image_choice *choice, struct view name,
                    struct view blob, uint64_t bytes, const json_t *message)
 {
     if (choice->count == choice->most || bytes > choice->bytes_left ||
-        message == NULL || blob.len == 0)
+        !message || blob.len == 0)
         return;
     choice->bytes_left -= bytes;
     choice->images[choice->count++] = (struct request_image){
@@ -110,7 +110,7 @@ static json_t *part_of_bytes(struct view mime, struct view bytes)
 {
     size_t room = mime.len + bytes.len / 3 * 4 + 32;
     char *url = malloc(room);
-    if (url == NULL)
+    if (!url)
         abort();
     int head = snprintf(url, room, "data:%.*s;base64,", VIEW_ARG(mime));
     int len =

@@ -15,12 +15,12 @@ struct schema_path place_inside(const struct schema_path *outer,
 
 static void write_place(struct buf *out, const struct schema_path *place)
 {
-    if (place->outer == NULL) {
+    if (!place->outer) {
         buf_add(out, VIEW("$"));
         return;
     }
     write_place(out, place->outer);
-    if (place->name != NULL)
+    if (place->name)
         buf_printf(out, ".%.64s", place->name);
     else
         buf_printf(out, "[%zu]", place->index);
@@ -166,7 +166,7 @@ static bool check_schema(struct schema_check *check,
     json_object_foreach((json_t *)(uintptr_t)schema, name, word) {
         struct schema_path there = place_inside(place, name, 0);
         const struct keyword *keyword = keyword_find(name);
-        if (keyword == NULL)
+        if (!keyword)
             return place_wrong(
                 check, &there,
                 "is not checked here, so it may not be asked for");

@@ -102,7 +102,7 @@ static bool fit_properties(struct schema_check *check,
     json_object_foreach((json_t *)(uintptr_t)word, name, of) {
         const json_t *member = json_object_get(value, name);
         struct schema_path there = place_inside(place, name, 0);
-        if (member != NULL && !fits_schema(check, &there, of, member))
+        if (member && !fits_schema(check, &there, of, member))
             return false;
     }
     return true;
@@ -117,7 +117,7 @@ static bool fit_required(struct schema_check *check,
     (void)schema;
     json_array_foreach(word, i, name)
         if (json_is_object(value) &&
-            json_object_get(value, json_string_value(name)) == NULL)
+            !json_object_get(value, json_string_value(name)))
             return place_wrong(check, place, "\"%.64s\" is missing",
                                json_string_value(name));
     return true;
@@ -136,7 +136,7 @@ static bool fit_additional(struct schema_check *check,
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)value, name, member) {
         struct schema_path there = place_inside(place, name, 0);
-        if (json_object_get(known, name) != NULL)
+        if (json_object_get(known, name))
             continue;
         if (json_is_false(word))
             return place_wrong(check, &there, "there is no such member");
@@ -243,7 +243,7 @@ const json_t *schema_referred(const struct schema_check *check,
 {
     static const char *const lists[] = { "$defs", "definitions" };
     const char *name = json_string_value(word);
-    for (size_t i = 0; name != NULL && i < 2; i++) {
+    for (size_t i = 0; name && i < 2; i++) {
         size_t len = strlen(lists[i]);
         if (strncmp(name, "#/", 2) == 0 &&
             strncmp(name + 2, lists[i], len) == 0 && name[2 + len] == '/')
@@ -313,7 +313,7 @@ static bool fits_schema(struct schema_check *check,
     for (size_t i = 0; i < KEYWORDS; i++) {
         const struct keyword *keyword = &keywords[i];
         const json_t *word = json_object_get(schema, keyword->name);
-        if (word == NULL || keyword->fit == NULL)
+        if (!word || !keyword->fit)
             continue;
         if (++check->steps > MAX_SCHEMA_STEPS)
             return place_wrong(check, place,

@@ -13,7 +13,7 @@ static const char *keep_name(struct spending *spending, struct view name)
             return spending->names[i];
     spending->names = reallocarray(spending->names, spending->name_count + 1,
                                    sizeof(*spending->names));
-    if (spending->names == NULL)
+    if (!spending->names)
         abort();
     return spending->names[spending->name_count++] = view_dup(name);
 }
@@ -30,7 +30,7 @@ static struct model_usage *find_model(struct spending *spending,
         return NULL;
     spending->models = reallocarray(spending->models, spending->model_count + 1,
                                     sizeof(*spending->models));
-    if (spending->models == NULL)
+    if (!spending->models)
         abort();
     struct model_usage *model = &spending->models[spending->model_count++];
     *model = (struct model_usage){ .name = view_of(keep_name(spending, name)) };
@@ -42,7 +42,7 @@ static void count_reserved(struct spending *spending)
     struct model_usage *model = find_model(spending, view_of(spending->model));
     spending->usage.uncounted_tokens += spending->reserved;
     spending->usage.cost += spending->cost;
-    if (model == NULL)
+    if (!model)
         return;
     model->uncounted_tokens += spending->reserved;
     model->cost += spending->cost;
@@ -72,7 +72,7 @@ void spending_settle(struct spending *spending, const struct record *record)
     all->uncounted_tokens += one->uncounted_tokens;
     all->cost += one->cost;
     all->model_calls += one->model_calls;
-    if (model == NULL)
+    if (!model)
         return;
     model->input_tokens += one->input_tokens;
     model->output_tokens += one->output_tokens;

@@ -113,7 +113,7 @@ static void add_content(struct buf *out, const json_t *message, size_t max)
     if (json_is_string(content))
         add_text(out, reply_json_text(message, "content"), max);
     json_array_foreach(content, i, part) {
-        if (json_object_get(part, "image_url") != NULL)
+        if (json_object_get(part, "image_url"))
             buf_add(out, VIEW("[picture]\n"));
         else
             add_text(out, reply_json_text(part, "text"), max);

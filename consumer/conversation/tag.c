@@ -41,7 +41,7 @@ bool tag_ends_line(struct view text, size_t at)
 static bool is_quoted(struct view text, size_t at)
 {
     return at > 0 && text.data[at - 1] != '\0' &&
-           strchr("`\"'", text.data[at - 1]) != NULL;
+           strchr("`\"'", text.data[at - 1]);
 }
 
 bool tag_at(struct view text, size_t at, struct tag_mark *mark)
@@ -105,7 +105,7 @@ bool tag_next(struct view text, size_t at, struct tag_mark *mark)
     while (at < text.len) {
         const char *found = memchr(text.data + at, '<', text.len - at);
 
-        if (found == NULL)
+        if (!found)
             return false;
         at = (size_t)(found - text.data);
         if (tag_at(text, at, mark))

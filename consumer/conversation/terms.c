@@ -95,9 +95,9 @@ static void add_endpoint(json_t *json, const struct conversation *conversation,
         json_object_set_new(json, "history", json_string("summarise"));
     if (endpoint->price.known)
         json_object_set_new(json, "price", price_write(&endpoint->price));
-    if (endpoint->parameters != NULL)
+    if (endpoint->parameters)
         add_parameters(json, endpoint->parameters);
-    if (endpoint->job_parameters != NULL && conversation->parameters != NULL)
+    if (endpoint->job_parameters && conversation->parameters)
         json_object_set(json, "job_parameters", endpoint->job_parameters);
 }
 
@@ -178,7 +178,7 @@ void terms_write(const struct terms *terms,
     add_limit(json, "max_cost", terms->max_cost);
     add_endpoint(json, conversation, terms->endpoint);
     add_pictures(json, terms);
-    if (terms->blob_url != NULL && *terms->blob_url != '\0')
+    if (terms->blob_url && *terms->blob_url != '\0')
         json_object_set_new(json, "blob_url", json_string(terms->blob_url));
     json_dump_callback(json, write_piece, out, JSON_COMPACT);
     if (!buf_ok(out))
@@ -194,7 +194,7 @@ const struct tool *terms_tool(const struct terms *terms, const struct job *job,
     bool offered = job->tools.count == 0;
     for (size_t i = 0; i < job->tools.count; i++)
         offered |= view_equal(wanted[i], name);
-    if (tool != NULL && (offered || tool->always))
+    if (tool && (offered || tool->always))
         return tool;
     err_set(err, ERR_REJECT, "unknown_tool", "there is no tool \"%.*s\"",
             VIEW_ARG(view_head(name, 64)));

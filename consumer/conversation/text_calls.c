@@ -22,7 +22,7 @@ static const char *find(struct view text, const char *part)
 /* In quotes a tag is only spoken of. */
 static bool is_quoted(struct view text, const char *at)
 {
-    return at > text.data && strchr("`\"'", at[-1]) != NULL && at[-1] != '\0';
+    return at > text.data && strchr("`\"'", at[-1]) && at[-1] != '\0';
 }
 
 /* JSON, or JSON but for bare newlines, in a fence or not. NULL: neither. */
@@ -53,8 +53,7 @@ static json_t *function_of(json_t *call)
 static json_t *arguments_of(json_t *function)
 {
     json_t *arguments = json_object_get(function, "arguments");
-    return arguments != NULL ? arguments
-                             : json_object_get(function, "parameters");
+    return arguments ? arguments : json_object_get(function, "parameters");
 }
 
 static char *arguments_json(const json_t *arguments)
@@ -71,7 +70,7 @@ static bool fits(const struct terms *terms, const struct job *job,
     CLEANUP(buf_finish) struct buf code = { 0 };
     struct err err;
     if (view_is(name, TOOL_PYTHON)) {
-        if (job->mode != MODE_CODEACT && terms->tools != NULL &&
+        if (job->mode != MODE_CODEACT && terms->tools &&
             !tools_have_python(terms->tools))
             return false;
         buf_init(&code, MAX_CODE_BYTES);
@@ -80,9 +79,9 @@ static bool fits(const struct terms *terms, const struct job *job,
     }
     const struct tool *tool = terms_tool(terms, job, name, &err);
     json_t *taken =
-        tool == NULL ? NULL : tool_arguments(tool, view_of(arguments), &err);
+        !tool ? NULL : tool_arguments(tool, view_of(arguments), &err);
     json_decref(taken);
-    return taken != NULL;
+    return taken;
 }
 
 static bool add_call(json_t *calls, json_t *call, const struct terms *terms,
@@ -93,7 +92,7 @@ static bool add_call(json_t *calls, json_t *call, const struct terms *terms,
     if (name.len == 0 || (!json_is_object(given) && !json_is_string(given)))
         return false;
     CLEANUP(cleanup_free) char *arguments = arguments_json(given);
-    if (arguments == NULL || json_array_size(calls) == MOST_CALLS ||
+    if (!arguments || json_array_size(calls) == MOST_CALLS ||
         !fits(terms, job, name, arguments))
         return false;
     return json_array_append_new(
@@ -124,12 +123,12 @@ static bool add_calls(json_t *calls, struct view text,
 static bool read_tags(json_t *calls, struct view text, const char *first,
                       const struct terms *terms, const struct job *job)
 {
-    for (const char *at = first; at != NULL;) {
+    for (const char *at = first; at;) {
         at += strlen(opening);
         struct view rest = { at, text.len - (size_t)(at - text.data) };
         const char *end = find(rest, closing), *next = find(rest, opening);
-        if (end == NULL) /* the last may lack its end */
-            end = next != NULL ? next : rest.data + rest.len;
+        if (!end) /* the last may lack its end */
+            end = next ? next : rest.data + rest.len;
         if (!add_calls(calls, (struct view){ at, (size_t)(end - at) }, terms,
                        job))
             return false;
@@ -143,7 +142,7 @@ static json_t *with_calls(json_t *message, json_t *calls, struct view rest)
 {
     json_t *made = json_copy(message);
     json_object_set(made, "tool_calls", calls);
-    if (json_object_get(message, "opaque") == NULL)
+    if (!json_object_get(message, "opaque"))
         json_object_set_new(made, "content",
                             rest.len > 0 ? json_stringn(rest.data, rest.len)
                                          : json_null());
@@ -155,19 +154,17 @@ json_t *text_calls_read(json_t *message, const struct terms *terms,
 {
     struct view text = reply_json_text(message, "content");
     const char *first = find(text, opening);
-    if (first != NULL && is_quoted(text, first))
+    if (first && is_quoted(text, first))
         first = NULL;
-    struct view rest = { text.data,
-                         first != NULL ? (size_t)(first - text.data) : 0 };
+    struct view rest = { text.data, first ? (size_t)(first - text.data) : 0 };
     json_t *calls = json_array(), *made = NULL;
     /* An answer of a form may look like anything. */
-    bool bare = first == NULL && job->output_schema == NULL;
-    bool found =
-        json_object_get(message, "tool_calls") == NULL &&
-        ((first != NULL && read_tags(calls, text, first, terms, job)) ||
-         (bare && add_calls(calls, text, terms, job)));
+    bool bare = !first && !job->output_schema;
+    bool found = !json_object_get(message, "tool_calls") &&
+                 ((first && read_tags(calls, text, first, terms, job)) ||
+                  (bare && add_calls(calls, text, terms, job)));
     if (found)
         made = with_calls(message, calls, view_trimmed(rest));
     json_decref(calls);
-    return made != NULL ? made : json_incref(message);
+    return made ? made : json_incref(message);
 }

@@ -45,7 +45,7 @@ static void offer(json_t *tools, json_t *function)
 static void offer_python(json_t *tools, bool with_others)
 {
     json_t *function = json_loads(python, 0, NULL);
-    assert(function != NULL);
+    assert(function);
     const char *about =
         json_string_value(json_object_get(function, "description"));
     if (with_others)
@@ -98,7 +98,7 @@ static bool is_python(const json_t *tool)
 {
     const json_t *function = json_object_get(tool, "function");
     const char *name = json_string_value(json_object_get(function, "name"));
-    return name != NULL && strcmp(name, TOOL_PYTHON) == 0;
+    return name && strcmp(name, TOOL_PYTHON) == 0;
 }
 
 json_t *tools_without_python(const json_t *tools)
@@ -126,7 +126,7 @@ void tools_names(const json_t *tools, struct buf *out)
 {
     size_t i;
     json_t *tool;
-    if (tools == NULL)
+    if (!tools)
         buf_add(out, VIEW(TOOL_PYTHON));
     json_array_foreach(tools, i, tool) {
         const json_t *function = json_object_get(tool, "function");

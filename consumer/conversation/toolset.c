@@ -10,7 +10,7 @@
 struct toolset *toolset_new(struct catalog *catalog, struct err *err)
 {
     struct toolset *toolset = calloc(1, sizeof(*toolset));
-    if (toolset == NULL)
+    if (!toolset)
         abort();
     toolset->holders = 1;
     toolset->catalog = *catalog;
@@ -58,7 +58,7 @@ struct toolset *toolset_hold(struct toolset *toolset)
 
 void toolset_drop(struct toolset *toolset)
 {
-    if (toolset == NULL || --toolset->holders > 0)
+    if (!toolset || --toolset->holders > 0)
         return;
     catalog_finish(&toolset->codeact);
     catalog_finish(&toolset->catalog);

@@ -28,7 +28,7 @@ static uint64_t text_quarters(const char *text, size_t len)
 
 static bool is_image(const json_t *part)
 {
-    return json_object_get(part, "image_url") != NULL;
+    return json_object_get(part, "image_url");
 }
 
 /* Depth is bounded: jansson reads and writes no deeper than 2048. */

@@ -22,7 +22,7 @@ bool approval_wait_check(const struct attempt *attempt, struct err *err)
     const struct view *names = attempt->job.approve.items;
     for (size_t i = 0; i < attempt->job.approve.count; i++)
         if (!view_is(names[i], TOOL_PYTHON) &&
-            catalog_find(&attempt->tools.toolset->catalog, names[i]) == NULL)
+            !catalog_find(&attempt->tools.toolset->catalog, names[i]))
             return refuse(attempt, i, names[i], err);
     return true;
 }
@@ -63,7 +63,7 @@ bool approval_wait_is_due(struct attempt *attempt)
     struct err why;
     const struct call *call =
         decide_approval(&attempt->conversation, &terms, &why);
-    if (call == NULL)
+    if (!call)
         return false;
     log_line("job.asks", "{s:s, s:s, s:s}", "job", attempt->origin.id, "call",
              call->id, "tool", call->tool);

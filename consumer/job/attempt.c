@@ -42,9 +42,8 @@ static const struct machine_kind kind = { "an attempt", states, ATTEMPT_STATES,
 
 const char *attempt_state_name(const struct attempt *attempt)
 {
-    return machine_state_name(attempt->activity != NULL
-                                  ? &attempt->activity->machine
-                                  : &attempt->machine);
+    return machine_state_name(attempt->activity ? &attempt->activity->machine
+                                                : &attempt->machine);
 }
 
 uint64_t attempt_now_ms(const struct attempt *attempt)
@@ -71,7 +70,7 @@ const struct catalog *attempt_catalog(const struct attempt *attempt)
 bool attempt_sees(const struct attempt *attempt)
 {
     const struct model_endpoint *endpoint = attempt->endpoint;
-    return endpoint != NULL && endpoint->sees && !attempt->blind &&
+    return endpoint && endpoint->sees && !attempt->blind &&
            !endpoint_has(endpoint, QUIRK_BLIND);
 }
 
@@ -177,7 +176,7 @@ static enum pace end_as(struct attempt *attempt, int status,
                         const struct err *why)
 {
     attempt->ending.status = status;
-    attempt->ending.why = why == NULL ? (struct err){ 0 } : *why;
+    attempt->ending.why = !why ? (struct err){ 0 } : *why;
     return machine_go(&attempt->machine, SAVING);
 }
 
@@ -196,8 +195,8 @@ static bool has_stopped(struct attempt *attempt)
     struct activity *activity = attempt->activity;
     if (is_from_outside(attempt->stop) && journal_is_busy(&attempt->journal))
         return false;
-    bool goes_on = activity != NULL && activity->end == ACTIVITY_GOES_ON;
-    if (goes_on && activity->kind->stop != NULL &&
+    bool goes_on = activity && activity->end == ACTIVITY_GOES_ON;
+    if (goes_on && activity->kind->stop &&
         !activity->kind->stop(activity, attempt->stop))
         return false;
     drop_step(attempt);
@@ -332,7 +331,7 @@ static enum pace step_working(void *owner)
 {
     struct attempt *attempt = owner;
     enum stop_reason stop = attempt->stop;
-    if (attempt->activity == NULL)
+    if (!attempt->activity)
         return stop == STOP_NONE ? decide(attempt) : WAIT;
     machine_run(&attempt->activity->machine);
     if (attempt->activity->end == ACTIVITY_GOES_ON)
@@ -350,7 +349,7 @@ void attempt_written(void *owner, const redisReply *reply,
                      const struct err *why)
 {
     struct attempt *attempt = owner;
-    if (reply != NULL)
+    if (reply)
         return;
     bool lost = is_lost(why) || attempt->machine.state >= SAVING;
     log_refused(attempt, why);
@@ -382,9 +381,9 @@ void attempt_new(const struct partition *partition,
 {
     struct consumer *consumer = partition->consumer;
     struct attempt *attempt = calloc(1, sizeof(*attempt));
-    if (attempt == NULL)
+    if (!attempt)
         abort();
-    while (consumer->slots[attempt->slot] != NULL)
+    while (consumer->slots[attempt->slot])
         attempt->slot++;
     assert(attempt->slot < consumer->settings.slots);
     consumer->slots[attempt->slot] = attempt;

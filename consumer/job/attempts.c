@@ -9,7 +9,7 @@ static bool find(const struct partition *partition, size_t slot,
                  struct slot_job *job)
 {
     const struct attempt *attempt = partition->consumer->slots[slot];
-    if (attempt == NULL || attempt->partition != partition ||
+    if (!attempt || attempt->partition != partition ||
         attempt->machine.state == ENDED)
         return false;
     *job = (struct slot_job){
@@ -23,7 +23,7 @@ static bool find(const struct partition *partition, size_t slot,
 
 static void stop(struct consumer *consumer, size_t slot, enum stop_reason why)
 {
-    if (consumer->slots[slot] != NULL)
+    if (consumer->slots[slot])
         attempt_stop(consumer->slots[slot], why);
 }
 
@@ -45,7 +45,7 @@ static void on_release(struct consumer *consumer, size_t slot)
 static void print(const struct consumer *consumer, size_t slot)
 {
     const struct attempt *attempt = consumer->slots[slot];
-    if (attempt == NULL)
+    if (!attempt)
         return;
     log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
              attempt->origin.id, "state", attempt_state_name(attempt),
@@ -58,7 +58,7 @@ static void on_waits_read(struct consumer *consumer)
 {
     for (size_t i = 0; i < consumer->settings.slots; i++) {
         struct attempt *attempt = consumer->slots[i];
-        if (attempt != NULL && model_turn_is_held(attempt))
+        if (attempt && model_turn_is_held(attempt))
             attempt_run(attempt);
     }
 }

@@ -73,7 +73,7 @@ static void complete_ending(struct attempt *attempt)
     ending->queued_ms = attempt->origin.queued_ms;
     ending->total_ms = attempt->origin.age_ms + attempt_now_ms(attempt) -
                        attempt->origin.started_ms;
-    if (attempt->endpoint != NULL)
+    if (attempt->endpoint)
         ending->model = view_of(attempt->endpoint->name);
     if (attempt->known)
         ending->answer =
@@ -93,7 +93,7 @@ static void complete_ending(struct attempt *attempt)
 static void on_end_written(void *owner, const redisReply *reply,
                            const struct err *why)
 {
-    if (reply == NULL)
+    if (!reply)
         attempt_written(owner, reply, why);
     else
         attempt_land(owner);
@@ -182,7 +182,7 @@ enum pace enter_parking(void *owner)
                          .errors = retries->tries,
                          .reason = retries->reason };
     struct command command;
-    if (attempt->approval.call != NULL)
+    if (attempt->approval.call)
         wait = approval_wait_of(attempt);
     transition_wait(&command, &attempt->consumer->names, &wait);
     return hand_back(attempt, &command);

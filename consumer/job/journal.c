@@ -29,7 +29,7 @@ static void write_free(struct journal_write *write)
 
 void journal_finish(struct journal *journal)
 {
-    while (journal->writes != NULL)
+    while (journal->writes)
         write_free(journal->writes);
 }
 
@@ -71,8 +71,8 @@ static void on_written(void *owner, const redisReply *reply,
     struct journal_write *write = owner;
     struct journal *journal = write->journal;
     struct err err;
-    bool applied = reply != NULL && apply(write, reply, &err);
-    bool tells = applied && !journal->sealed && write->done != NULL;
+    bool applied = reply && apply(write, reply, &err);
+    bool tells = applied && !journal->sealed && write->done;
     journal_done *done = write->done;
     void *writer = write->owner;
     write_free(write); /* thousands may wait for a reply then */
@@ -80,7 +80,7 @@ static void on_written(void *owner, const redisReply *reply,
         done(writer, reply);
     else if (!applied)
         journal->setup.on_refused(journal->setup.owner, NULL,
-                                  reply == NULL ? why : &err);
+                                  !reply ? why : &err);
     else if (!journal_is_busy(journal))
         journal->setup.on_idle(journal->setup.owner);
 }
@@ -92,7 +92,7 @@ void journal_write(struct journal *journal, const struct journal_entry *entry,
     struct journal_write *write = calloc(1, sizeof(*write));
     CLEANUP(buf_finish) struct buf bytes = { 0 };
     struct command command;
-    if (write == NULL)
+    if (!write)
         abort();
     *write = (struct journal_write){ .journal = journal,
                                      .next = journal->writes,
@@ -101,13 +101,13 @@ void journal_write(struct journal *journal, const struct journal_entry *entry,
                                      .owner = owner };
     *entry->record = (struct buf){ 0 };
     journal->writes = write;
-    if (entry->type != NULL)
+    if (entry->type)
         event_data_encode(entry->data, &bytes);
     struct event_text event = { entry->type, buf_view(&bytes) };
     size_t events = entry->type != NULL;
     uint64_t index = journal->count++;
     progress_flush(setup->progress);
-    if (entry->spend != NULL) {
+    if (entry->spend) {
         struct spend spend = *entry->spend;
         spend.lease = setup->lease;
         spend.index = index;
@@ -124,7 +124,7 @@ void journal_write(struct journal *journal, const struct journal_entry *entry,
 
 void journal_forget(struct journal *journal, const void *owner)
 {
-    for (struct journal_write *write = journal->writes; write != NULL;
+    for (struct journal_write *write = journal->writes; write;
          write = write->next)
         if (write->owner == owner)
             write->done = NULL;
@@ -137,5 +137,5 @@ void journal_seal(struct journal *journal)
 
 bool journal_is_busy(const struct journal *journal)
 {
-    return journal->writes != NULL;
+    return journal->writes;
 }

@@ -24,7 +24,7 @@ static struct buf buf_copy(struct view bytes)
 static void keep_journal(struct origin *origin, const struct take_reply *start)
 {
     origin->records = calloc(start->records + 1, sizeof(struct buf));
-    if (origin->records == NULL)
+    if (!origin->records)
         abort();
     for (size_t i = 0; i < start->records; i++) {
         const redisReply *record = start->journal->element[i];
@@ -144,7 +144,7 @@ static bool is_only_away(const struct attempt *attempt)
     const struct view *name = names->items;
     for (size_t i = 0; i < names->count; i++)
         if (!view_is(name[i], TOOL_PYTHON) &&
-            catalog_find(&attempt->tools.toolset->catalog, name[i]) == NULL &&
+            !catalog_find(&attempt->tools.toolset->catalog, name[i]) &&
             !mcp_expects(attempt->consumer->mcp, name[i]))
             return false;
     return true;
@@ -188,11 +188,11 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
     attempt->tools.array = names->count == 0
                                ? json_incref(toolset->offered)
                                : tools_offer(&toolset->catalog, names, err);
-    if (attempt->tools.array == NULL && is_only_away(attempt))
+    if (!attempt->tools.array && is_only_away(attempt))
         return err_set(err, ERR_RETRY, "tool_unavailable",
                        "a server of tools that the job names has not answered "
                        "yet");
-    if (attempt->tools.array == NULL || !withhold_python(attempt, err))
+    if (!attempt->tools.array || !withhold_python(attempt, err))
         return false;
     buf_init(&attempt->tools.functions, MAX_TOOLS_BYTES);
     if (attempt->job.mode == MODE_CODEACT) {
@@ -221,7 +221,7 @@ static bool read_job(struct attempt *attempt, struct err *err)
         return true;
     attempt->endpoint =
         endpoints_take(&attempt->consumer->endpoints, job->model, err);
-    if (attempt->endpoint == NULL)
+    if (!attempt->endpoint)
         return false;
     struct terms terms = attempt_terms(attempt);
     return decide_may_ask(&attempt->conversation, &terms, err);
@@ -242,7 +242,7 @@ static bool read_journal(struct attempt *attempt, struct err *err)
 static void on_size(void *owner, const redisReply *reply, const struct err *why)
 {
     struct attempt *attempt = owner;
-    if (reply == NULL) {
+    if (!reply) {
         attempt_written(attempt, reply, why);
         return;
     }
@@ -347,9 +347,9 @@ static void on_session_done(void *owner)
 {
     struct attempt *attempt = owner;
     struct activity *activity = attempt->activity;
-    if (activity == NULL)
+    if (!activity)
         attempt_land(attempt);
-    else if (activity->kind->on_session != NULL)
+    else if (activity->kind->on_session)
         activity->kind->on_session(activity);
     else
         activity_land(activity);

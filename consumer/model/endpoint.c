@@ -141,7 +141,7 @@ static bool set_headers(struct model_endpoint *endpoint, json_t *value,
 {
     if (!headers_read(&endpoint->headers, value, err))
         return false;
-    return endpoint->headers.of_job[0] == NULL ||
+    return !endpoint->headers.of_job[0] ||
            bad_member(err, "headers", "{{job...}} is for tools only");
 }
 

@@ -69,7 +69,7 @@ bool entry_bad_value(struct err *err, const char *member, const json_t *value,
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY |
                                        JSON_REAL_PRECISION(6));
     err_set(err, ERR_REJECT, "bad_setting", "%s: is %.60s, must be %s", member,
-            text != NULL ? text : "what it is", must);
+            text ? text : "what it is", must);
     free(text);
     return false;
 }
@@ -103,7 +103,7 @@ bool entry_check_url(const char *url, struct err *err)
         return entry_bad(err, "url: must start with http:// or https://");
     if (strcspn(strstr(url, "//") + 2, "/?#") == 0)
         return entry_bad(err, "url: names no server");
-    if (strchr(url, '#') != NULL)
+    if (strchr(url, '#'))
         return entry_bad(err, "url: may have no # in it");
     for (const char *c = url; *c != '\0'; c++)
         if (*c <= ' ' || *c >= 0x7f)

@@ -246,7 +246,7 @@ bool reply_calls_end(struct reply_calls *calls, json_int_t index)
 
     if (call)
         call->open = false;
-    return call != NULL;
+    return call;
 }
 
 /* ------------------------------------------------------------------ judged */

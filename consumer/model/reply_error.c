@@ -142,14 +142,14 @@ static uint64_t number_behind(const char *sentence, const char *words)
 {
     const char *at = strcasestr(sentence, words);
 
-    return at == NULL ? 0 : strtoull(at + strlen(words), NULL, 10);
+    return !at ? 0 : strtoull(at + strlen(words), NULL, 10);
 }
 
 static uint64_t number_before(const char *sentence, const char *words)
 {
     const char *at = strcasestr(sentence, words);
 
-    if (at == NULL || at == sentence || !isdigit((unsigned char)at[-1]))
+    if (!at || at == sentence || !isdigit((unsigned char)at[-1]))
         return 0;
     while (at > sentence && isdigit((unsigned char)at[-1]))
         at--;
@@ -161,7 +161,7 @@ static uint64_t find(const char *sentence, const char *const *words,
 {
     uint64_t found = 0;
 
-    for (; *words != NULL && found == 0; words++)
+    for (; *words && found == 0; words++)
         found = number(sentence, *words);
     return found;
 }
@@ -170,7 +170,7 @@ static uint64_t number_over(const char *sentence, const char *words)
 {
     const char *at = strcasestr(sentence, words);
 
-    return at == NULL ? 0 : number_behind(at, " > ");
+    return !at ? 0 : number_behind(at, " > ");
 }
 
 static const char *const window_is[] = {

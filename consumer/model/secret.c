@@ -27,7 +27,7 @@ bool secret_is_named(const char *name)
                                          "token",    "secret", "password",
                                          "signature" };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        if (strcasestr(name, parts[i]) != NULL)
+        if (strcasestr(name, parts[i]))
             return true;
     return false;
 }
@@ -51,10 +51,10 @@ void secret_unescape(char *text)
 
 void secret_hide_query(char *text, const char *query)
 {
-    char *copy = query == NULL ? NULL : view_dup(view_of(query)), *rest = copy;
-    for (char *name; (name = strsep(&rest, "&")) != NULL;) {
+    char *copy = !query ? NULL : view_dup(view_of(query)), *rest = copy;
+    for (char *name; (name = strsep(&rest, "&"));) {
         char *value = strchr(name, '=');
-        if (value == NULL)
+        if (!value)
             continue;
         *value++ = '\0';
         if (!secret_is_named(name) || strlen(value) < SECRET_LEAST)
@@ -73,11 +73,11 @@ static const char *find(const char *data, size_t size, char *const *secrets,
                         size_t *len)
 {
     const char *first = NULL;
-    for (; size > 0 && *secrets != NULL; secrets++) {
+    for (; size > 0 && *secrets; secrets++) {
         size_t one = strlen(*secrets);
         const char *at =
             one < SECRET_LEAST ? NULL : memmem(data, size, *secrets, one);
-        if (at != NULL && (first == NULL || at < first)) {
+        if (at && (!first || at < first)) {
             first = at;
             *len = one;
         }
@@ -88,7 +88,7 @@ static const char *find(const char *data, size_t size, char *const *secrets,
 static bool tells(const char *data, size_t size, char *const *secrets)
 {
     size_t len;
-    return find(data, size, secrets, &len) != NULL;
+    return find(data, size, secrets, &len);
 }
 
 /* A copy; free() it. */
@@ -97,7 +97,7 @@ static char *starred(const char *data, size_t size, char *const *secrets)
     char *copy = view_dup((struct view){ data, size });
     size_t start = 0, len;
     const char *at;
-    while ((at = find(copy + start, size - start, secrets, &len)) != NULL) {
+    while ((at = find(copy + start, size - start, secrets, &len))) {
         start = (size_t)(at - copy);
         memset(copy + start, '*', len);
         start += len;
@@ -124,7 +124,7 @@ static bool value_tells(const json_t *value, char *const *secrets)
     if (!json_is_number(value))
         return false;
     text = json_dumps(value, JSON_ENCODE_ANY);
-    return text != NULL && tells(text, strlen(text), secrets);
+    return text && tells(text, strlen(text), secrets);
 }
 
 static json_t *masked(const json_t *value, char *const *secrets);
@@ -178,7 +178,7 @@ static json_t *masked(const json_t *value, char *const *secrets)
 json_t *secret_mask_json(json_t *value, struct view body, char *const *secrets)
 {
     json_t *copy;
-    if (value == NULL || secrets == NULL ||
+    if (!value || !secrets ||
         (!tells(body.data, body.len, secrets) && !value_tells(value, secrets)))
         return value;
     copy = masked(value, secrets);

@@ -32,7 +32,7 @@ static void forget_whole(struct output *output, struct output_stream *stream)
 
 static void clear(struct output *output)
 {
-    for (size_t i = 0; output->streams != NULL && i < OUTPUT_STREAMS; i++) {
+    for (size_t i = 0; output->streams && i < OUTPUT_STREAMS; i++) {
         forget_whole(output, &output->streams[i]);
         fold_finish(&output->streams[i].fold);
     }
@@ -53,7 +53,7 @@ static void clear(struct output *output)
 
 void output_finish(struct output *output)
 {
-    if (output != NULL && output->setup.memory_left != NULL)
+    if (output && output->setup.memory_left)
         clear(output);
 }
 
@@ -118,7 +118,7 @@ static void prepare(struct output *output)
     clear(output);
     count_past(output);
     output->streams = calloc(OUTPUT_STREAMS, sizeof(*output->streams));
-    if (output->streams == NULL)
+    if (!output->streams)
         abort();
     for (size_t i = 0; i < OUTPUT_STREAMS; i++)
         begin_stream(&output->streams[i]);
@@ -146,13 +146,13 @@ void output_begin(struct output *output, struct view call,
 bool output_any(const struct output *output)
 {
     const struct output_stream *streams = output->streams;
-    return streams != NULL && (streams[0].seen > 0 || streams[1].seen > 0 ||
-                               output->displays_seen > 0);
+    return streams && (streams[0].seen > 0 || streams[1].seen > 0 ||
+                       output->displays_seen > 0);
 }
 
 void output_start(struct output *output, bool again)
 {
-    if (!again || output->streams == NULL) {
+    if (!again || !output->streams) {
         prepare(output);
         return;
     }

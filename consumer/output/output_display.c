@@ -49,7 +49,7 @@ static bool mime_is_sound(struct view mime)
     for (size_t i = 0; i < mime.len; i++)
         if (mime.data[i] <= ' ' || mime.data[i] >= 0x7f)
             return false;
-    return memchr(mime.data, '/', mime.len) != NULL;
+    return memchr(mime.data, '/', mime.len);
 }
 
 static bool is_in(const struct list *list, struct view name)
@@ -111,7 +111,7 @@ static void add_part(struct output *output, struct display *display,
     struct view name = part_name(output, kind, update);
     const char *why = mime_is_sound(mime) ? why_not(output, kind, bytes)
                                           : "dropped, its media type is none";
-    if (why != NULL) {
+    if (why) {
         output_note(output, name, why);
         return;
     }

@@ -27,8 +27,8 @@ static const struct cell_file *find(const struct list *list,
 {
     const struct cell_file *files = list->items;
     for (size_t i = 0; i < list->count; i++)
-        if (path != NULL ? view_equal(path_of(&files[i]), *path)
-                         : view_equal(files[i].name, name))
+        if (path ? view_equal(path_of(&files[i]), *path)
+                 : view_equal(files[i].name, name))
             return &files[i];
     return NULL;
 }
@@ -37,7 +37,7 @@ static const struct cell_file *
 find_any(const struct output *output, const struct view *path, struct view name)
 {
     const struct cell_file *file = find(&output->changes, path, name);
-    for (size_t i = 0; file == NULL && i < output->earlier.count; i++)
+    for (size_t i = 0; !file && i < output->earlier.count; i++)
         file = find(&output->earlier.records[i].cell.files, path, name);
     return file;
 }
@@ -85,12 +85,12 @@ struct view file_name_of(struct view path, struct arena *arena)
 static struct view name_of(struct output *output, struct view path)
 {
     const struct cell_file *same = find_any(output, &path, path);
-    if (same != NULL)
+    if (same)
         return same->name;
     char name[MAX_FILE_NAME_BYTES + 1];
     struct view head = file_name_of(path, &output->arena);
     snprintf(name, sizeof(name), "%.*s", VIEW_ARG(head));
-    for (int n = 2; find_any(output, NULL, view_of(name)) != NULL; n++)
+    for (int n = 2; find_any(output, NULL, view_of(name)); n++)
         snprintf(name, sizeof(name), "%d_%.*s", n, VIEW_ARG(head));
     return arena_copy(&output->arena, view_of(name));
 }
@@ -196,7 +196,7 @@ static struct view blob_before(const struct earlier_output *earlier,
     for (size_t i = earlier->count; i-- > 0 && !emptied;) {
         const struct record *record = &earlier->records[i];
         const struct cell_file *file = find(&record->cell.files, &path, path);
-        if (file != NULL)
+        if (file)
             return file->blob;
         emptied = record->emptied;
     }
@@ -228,7 +228,7 @@ void output_file(struct output *output, struct view bytes,
 {
     struct cell_file *file = current(output);
     char blob[BLOB_NAME_LEN + 1];
-    if (why != NULL && why->kind != ERR_NONE) {
+    if (why && why->kind != ERR_NONE) {
         file->note = note(output, why->text);
         give_out(output);
         return;

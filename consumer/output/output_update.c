@@ -48,7 +48,7 @@ static const struct display *replace(struct output *output, struct list *list,
             continue;
         release(output, &displays[i]);
         output_add_bundle(output, &displays[i], &frame->bundle, true);
-        if (first == NULL)
+        if (!first)
             first = &displays[i];
     }
     return first;
@@ -73,7 +73,7 @@ static const struct display *update_earlier(struct output *output,
     if (!is_of_earlier_cell(output, frame->display_id))
         return NULL;
     const struct display *there = replace(output, &output->updates, frame);
-    if (there != NULL || output->updates.count == MAX_DISPLAYS)
+    if (there || output->updates.count == MAX_DISPLAYS)
         return there;
     struct display *updates = output->updates.items;
     struct display *update = &updates[output->updates.count++];
@@ -90,16 +90,16 @@ void output_update(struct output *output, const struct frame *frame)
         return;
     const struct display *earlier = update_earlier(output, frame);
     const struct display *here = replace(output, &output->displays, frame);
-    if (earlier == NULL && here == NULL) {
+    if (!earlier && !here) {
         if (output->clearing.done > 0)
             return; /* it was one of those that were cleared */
         output_show(output, frame);
         return;
     }
-    if (earlier == NULL && output_is_held(output, false))
+    if (!earlier && output_is_held(output, false))
         return;
     struct event_data data = { .call = output->call,
-                               .display = here != NULL ? *here : *earlier };
+                               .display = here ? *here : *earlier };
     progress_event(output->setup.progress, "display.updated", &data);
 }
 

@@ -87,7 +87,7 @@ void progress_init(struct progress *progress, uv_loop_t *loop,
 
 void progress_finish(struct progress *progress)
 {
-    if (progress == NULL)
+    if (!progress)
         return;
     alarm_free(progress->alarm);
     buf_finish(&progress->text);

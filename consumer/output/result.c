@@ -71,7 +71,7 @@ static void apply_update(struct result_writer *writer, struct cell *cell,
     for (size_t i = 0; i < list->count; i++) {
         if (!view_equal(before[i].id, update->id))
             continue;
-        if (displays == NULL) {
+        if (!displays) {
             displays =
                 arena_alloc(&writer->arena, list->count * sizeof(*displays));
             memcpy(displays, before, list->count * sizeof(*displays));
@@ -203,7 +203,7 @@ static void collect(struct result_writer *writer, const struct ending *ending)
     result->timings.model = conversation->model_ms;
     result->timings.tools = conversation->tools_ms;
     writer->messages = conversation->messages;
-    if (conversation->output != NULL)
+    if (conversation->output)
         json_to_value(conversation->output, &result->output, &writer->arena,
                       NULL);
     collect_cells(writer);
@@ -327,7 +327,7 @@ static bool encode(struct result_writer *writer, struct buf *out,
 {
     struct result *result = &writer->result;
     result->messages = NULL;
-    if (writer->messages != NULL)
+    if (writer->messages)
         json_to_value(writer->messages, &result->messages, &writer->arena,
                       NULL);
     result->notes = view_head(buf_view(&writer->notes), 900);
@@ -370,9 +370,9 @@ static void note_unknown(const struct conversation *conversation,
                          const struct ending *ending, struct buf *notes)
 {
     const struct unknown *unknown = ending->unknown;
-    if (conversation != NULL && conversation->job != NULL)
+    if (conversation && conversation->job)
         unknown = &conversation->job->unknown;
-    if (unknown == NULL || unknown->count == 0)
+    if (!unknown || unknown->count == 0)
         return;
     unknown_describe(unknown, notes);
     buf_add(notes, VIEW(" "));
@@ -400,9 +400,9 @@ void result_write(struct buf *out, struct conversation *conversation,
     if (ending->unsaved.len > 0)
         buf_printf(&writer.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));
-    if (conversation != NULL)
+    if (conversation)
         note_summaries(&conversation->summary, &writer.notes);
-    if (conversation != NULL && conversation->job != NULL)
+    if (conversation && conversation->job)
         collect(&writer, ending);
     if (ending->files.count > 0)
         result->files = ending->files;
@@ -418,7 +418,7 @@ void result_event(struct buf *out, const struct conversation *conversation,
 {
     struct event_data data = { .ms = ending->total_ms,
                                .error = result_error_of(&ending->why) };
-    if (conversation != NULL && conversation->job != NULL)
+    if (conversation && conversation->job)
         data.answer = view_head(answer_of(conversation, ending), HEAD_BYTES);
     event_data_encode(&data, out);
 }

@@ -57,7 +57,7 @@ static bool is_missing(struct view blob, const struct err *why)
     char name[65];
     snprintf(name, sizeof(name), "%.*s", VIEW_ARG(blob));
     return *name != '\0' && strcmp(why->code, "missing_blob") == 0 &&
-           strstr(why->text, name) != NULL;
+           strstr(why->text, name);
 }
 
 bool record_forget_history(struct session_record *record, const struct err *why)

@@ -44,14 +44,12 @@ static void on_answer(void *owner, const redisReply *reply,
     struct end_batch *batch = owner;
     struct err err;
     (void)lost;
-    bool told =
-        reply != NULL && transition_finished_many(reply, batch->count, &err);
+    bool told = reply && transition_finished_many(reply, batch->count, &err);
     for (size_t i = 0; i < batch->count; i++) {
         if (told)
             tell(batch, i, reply->element[i]);
         else
-            batch->told(batch->ends[i]->sender, NULL,
-                        reply != NULL ? &err : NULL);
+            batch->told(batch->ends[i]->sender, NULL, reply ? &err : NULL);
     }
     free(batch);
 }
@@ -66,7 +64,7 @@ static struct end_batch *next_batch(struct ends *ends)
 {
     size_t bytes = 0;
     struct end_batch *batch = malloc(sizeof(*batch));
-    if (batch == NULL)
+    if (!batch)
         abort();
     batch->told = ends->events.told;
     batch->count = 0;
@@ -75,9 +73,9 @@ static struct end_batch *next_batch(struct ends *ends)
         ends->first = end->next;
         bytes += size_of(&end->finish);
         batch->ends[batch->count++] = end;
-    } while (ends->first != NULL && batch->count < MOST &&
+    } while (ends->first && batch->count < MOST &&
              bytes + size_of(&ends->first->finish) <= MOST_BYTES);
-    if (ends->first == NULL)
+    if (!ends->first)
         ends->end = &ends->first;
     return batch;
 }
@@ -98,7 +96,7 @@ static void send_batch(struct ends *ends, struct end_batch *batch)
 static void on_turn(void *owner)
 {
     struct ends *ends = owner;
-    while (ends->first != NULL)
+    while (ends->first)
         send_batch(ends, next_batch(ends));
 }
 
@@ -107,7 +105,7 @@ struct ends *ends_new(uv_loop_t *loop, const struct names *names,
                       void *owner)
 {
     struct ends *ends = calloc(1, sizeof(*ends));
-    if (ends == NULL)
+    if (!ends)
         abort();
     *ends = (struct ends){
         .names = names, .partition = partition, .events = events, .owner = owner
@@ -128,9 +126,9 @@ void ends_add(struct ends *ends, struct end *end)
 
 void ends_free(struct ends *ends)
 {
-    if (ends == NULL)
+    if (!ends)
         return;
-    while (ends->first != NULL)
+    while (ends->first)
         on_answer(next_batch(ends), NULL, NULL);
     alarm_free(ends->alarm);
     free(ends);

@@ -56,7 +56,7 @@ static void on_number(void *owner, const redisReply *reply,
     struct err err = { 0 };
     size_t number = 0;
     (void)lost;
-    if (reply == NULL)
+    if (!reply)
         return; /* the link says when it is back */
     bool agreed = check(fleet, reply, &number, &err);
     alarm_set(fleet->alarm, agreed ? fleet->every_ms : AGAIN_MS);
@@ -72,7 +72,7 @@ static void on_set(void *owner, const redisReply *reply, const struct err *lost)
 {
     struct err err = { 0 };
     (void)lost;
-    if (reply != NULL && !reply_ok(reply, &err) && err.kind == ERR_REJECT)
+    if (reply && !reply_ok(reply, &err) && err.kind == ERR_REJECT)
         refuse(owner, &err);
 }
 
@@ -119,7 +119,7 @@ struct fleet *fleet_new(struct consumer *consumer,
                         struct fleet_events events, void *owner)
 {
     struct fleet *fleet = calloc(1, sizeof(*fleet));
-    if (fleet == NULL)
+    if (!fleet)
         abort();
     *fleet = (struct fleet){ .events = events,
                              .owner = owner,
@@ -164,7 +164,7 @@ static void on_closed(void *owner)
 
 void fleet_free(struct fleet *fleet)
 {
-    if (fleet == NULL)
+    if (!fleet)
         return;
     alarm_free(fleet->alarm);
     fleet->alarm = NULL;

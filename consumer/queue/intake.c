@@ -79,7 +79,7 @@ static void end_round(struct intake *intake)
     size_t offered = intake->offered;
     intake->asked = false;
     intake->offered = 0;
-    if (intake->partition != NULL)
+    if (intake->partition)
         intake->events.on_round(intake->owner, offered);
 }
 
@@ -109,9 +109,9 @@ static void on_group(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why; /* BUSYGROUP is fine, the rest is seen by the next read */
-    if (reply == NULL || intake->groups == 0)
+    if (!reply || intake->groups == 0)
         return;
-    if (reply->type == REDIS_REPLY_STATUS && intake->partition != NULL)
+    if (reply->type == REDIS_REPLY_STATUS && intake->partition)
         intake->events.on_made(intake->owner);
     if (--intake->groups > 0)
         return;
@@ -181,7 +181,7 @@ static void on_taken(void *owner, const redisReply *reply,
     struct err err;
     (void)why;
     intake->rounds += reply != NULL;
-    if (reply == NULL || intake->partition == NULL) {
+    if (!reply || !intake->partition) {
         intake->asked = false;
         return; /* it is sent again when the link is back */
     }
@@ -293,10 +293,10 @@ static void on_entries(void *owner, const redisReply *reply,
     (void)why; /* reply NULL: the link says when it is back */
     intake->rounds += reply != NULL;
     intake->empty = false;
-    if (reply != NULL && !reply_ok(reply, &err)) {
+    if (reply && !reply_ok(reply, &err)) {
         set_refused(intake, WANTED_ENTRIES, err.kind == ERR_REJECT);
         heal_later(intake, &intake->read_heals, reply->str);
-    } else if (reply != NULL) {
+    } else if (reply) {
         intake->read_heals = 0;
         set_refused(intake, WANTED_ENTRIES, false);
         if (reply->type == REDIS_REPLY_ARRAY)
@@ -383,7 +383,7 @@ static void on_client(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     (void)why;
-    if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
+    if (reply && reply->type == REDIS_REPLY_INTEGER)
         intake->client = (uint64_t)reply->integer;
 }
 
@@ -425,7 +425,7 @@ struct intake *intake_new(struct partition *partition,
 {
     struct consumer *consumer = partition->consumer;
     struct intake *intake = calloc(1, sizeof(*intake));
-    if (intake == NULL)
+    if (!intake)
         abort();
     intake->partition = partition;
     intake->consumer = consumer;
@@ -435,7 +435,7 @@ struct intake *intake_new(struct partition *partition,
         consumer_streams(consumer, partition->number, &intake->count);
     intake->queues = consumer_queues(consumer, &intake->queue_count);
     intake->arrivals = calloc(intake->count, sizeof(struct arrival));
-    if (intake->arrivals == NULL)
+    if (!intake->arrivals)
         abort();
     /* Not one that an earlier consumer of our name may have used. */
     if (getrandom(&intake->tickets, sizeof(uint32_t), 0) < 0)
@@ -469,7 +469,7 @@ static void on_closed(void *owner)
 
 void intake_free(struct intake *intake)
 {
-    if (intake == NULL)
+    if (!intake)
         return;
     alarm_free(intake->alarm);
     intake->alarm = NULL;

@@ -62,7 +62,7 @@ static void on_beaten(void *owner, const redisReply *reply,
     struct beat_reply beat[BATCH];
     struct err err;
     (void)why;
-    if (reply == NULL)
+    if (!reply)
         return; /* the next beat brings the same */
     if (!transition_beaten(reply, beat, batch->count, &err)) {
         log_line("beat.refused", "{s:s}", "why", err.text);
@@ -75,7 +75,7 @@ static void on_beaten(void *owner, const redisReply *reply,
 static struct beat_batch *batch_new(struct partition *partition)
 {
     struct beat_batch *batch = calloc(1, sizeof(*batch));
-    if (batch == NULL)
+    if (!batch)
         abort();
     batch->partition = partition;
     return batch;
@@ -110,13 +110,13 @@ static void beat_all(struct partition *partition)
     struct slot_job job;
     for (size_t slot = 0; slot < consumer->settings.slots; slot++) {
         if (consumer->jobs->find(partition, slot, &job)) {
-            if (batch == NULL)
+            if (!batch)
                 batch = batch_new(partition);
             size_t at = batch->count;
             leases[at] = batch_add(batch, slot, &job);
         }
         bool last = slot + 1 == consumer->settings.slots;
-        if (batch != NULL && (batch->count == BATCH || last)) {
+        if (batch && (batch->count == BATCH || last)) {
             send_batch(batch, leases);
             batch = NULL;
         }
@@ -173,7 +173,7 @@ struct lease *lease_new(struct partition *partition,
 {
     struct consumer *consumer = partition->consumer;
     struct lease *lease = calloc(1, sizeof(*lease));
-    if (lease == NULL)
+    if (!lease)
         abort();
     lease->partition = partition;
     lease->alarm = alarm_new(consumer->loop, on_alarm, lease);
@@ -205,7 +205,7 @@ static void on_closed(void *owner)
 
 void lease_free(struct lease *lease)
 {
-    if (lease == NULL)
+    if (!lease)
         return;
     alarm_free(lease->alarm);
     link_free(lease->ears, on_closed, lease);

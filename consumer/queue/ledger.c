@@ -58,12 +58,12 @@ static void hold(struct ledger *ledger, struct ledger_write *entry)
 static void settle(struct ledger *ledger, uint64_t number,
                    const struct err *lost)
 {
-    while (ledger->first != NULL && ledger->first->number <= number) {
+    while (ledger->first && ledger->first->number <= number) {
         struct ledger_write *entry = ledger->first;
         ledger->first = entry->next;
-        if (ledger->first == NULL)
+        if (!ledger->first)
             ledger->end = &ledger->first;
-        entry->done(entry->owner, lost == NULL ? entry->reply : NULL, lost);
+        entry->done(entry->owner, !lost ? entry->reply : NULL, lost);
         freeReplyObject(entry->reply);
         free(entry);
     }
@@ -73,7 +73,7 @@ static void on_written(void *owner, const redisReply *reply,
                        const struct err *why)
 {
     struct ledger_write *entry = owner;
-    if (reply != NULL && reply->type != REDIS_REPLY_ERROR) {
+    if (reply && reply->type != REDIS_REPLY_ERROR) {
         hold(entry->ledger, entry);
         ask(entry->ledger);
         return;
@@ -88,7 +88,7 @@ bool ledger_send(struct ledger *ledger, const struct command *command,
     if (!ledger->ready)
         return false;
     struct ledger_write *entry = calloc(1, sizeof(*entry));
-    if (entry == NULL)
+    if (!entry)
         abort();
     *entry = (struct ledger_write){
         .ledger = ledger,
@@ -112,7 +112,7 @@ static void on_marked(void *owner, const redisReply *reply,
 {
     struct ledger *ledger = owner;
     (void)lost;
-    ledger->marked = reply != NULL && reply->type != REDIS_REPLY_ERROR;
+    ledger->marked = reply && reply->type != REDIS_REPLY_ERROR;
 }
 
 static bool send_question(struct ledger *ledger, uint64_t wait_ms,
@@ -144,7 +144,7 @@ static void on_told(void *owner, const redisReply *reply,
     struct err err = { 0 };
     (void)lost;
     ledger->asked = 0;
-    if (reply == NULL)
+    if (!reply)
         return; /* on_lost() follows */
     if (!ledger->marked)
         err_set(&err, ERR_RETRY, "not_durable",
@@ -166,8 +166,8 @@ static void on_told(void *owner, const redisReply *reply,
 
 static void ask(struct ledger *ledger)
 {
-    if (ledger->asked == 0 && ledger->first != NULL &&
-        !alarm_is_set(ledger->alarm) && send_question(ledger, WAIT_MS, on_told))
+    if (ledger->asked == 0 && ledger->first && !alarm_is_set(ledger->alarm) &&
+        send_question(ledger, WAIT_MS, on_told))
         ledger->asked = ledger->sent;
 }
 
@@ -181,7 +181,7 @@ static void on_proven(void *owner, const redisReply *reply,
     struct ledger *ledger = owner;
     struct err err = { 0 };
     (void)lost;
-    if (reply == NULL)
+    if (!reply)
         return;
     bool reached = durability_told(&ledger->durability, reply, &err);
     if (reached || strcmp(err.code, "not_durable") == 0) {
@@ -225,7 +225,7 @@ struct ledger *ledger_new(uv_loop_t *loop, const struct ledger_setup *setup,
                           struct ledger_events events, void *owner)
 {
     struct ledger *ledger = calloc(1, sizeof(*ledger));
-    if (ledger == NULL)
+    if (!ledger)
         abort();
     *ledger = (struct ledger){ .names = setup->names,
                                .partition = setup->partition,
@@ -244,19 +244,19 @@ struct ledger *ledger_new(uv_loop_t *loop, const struct ledger_setup *setup,
 
 void ledger_open(struct ledger *ledger)
 {
-    if (ledger != NULL)
+    if (ledger)
         link_open(ledger->link);
 }
 
 void ledger_switch(struct ledger *ledger, const struct node *master)
 {
-    if (ledger != NULL)
+    if (ledger)
         link_switch(ledger->link, master);
 }
 
 bool ledger_is_ready(const struct ledger *ledger)
 {
-    return ledger == NULL || ledger->ready;
+    return !ledger || ledger->ready;
 }
 
 static void on_closed(void *owner)
@@ -270,7 +270,7 @@ static void on_closed(void *owner)
 
 void ledger_free(struct ledger *ledger)
 {
-    if (ledger == NULL)
+    if (!ledger)
         return;
     ledger->ready = false;
     alarm_free(ledger->alarm);

@@ -45,7 +45,7 @@ static size_t count_takers(const struct partitions *partitions)
 
 void partitions_wake(struct partitions *partitions)
 {
-    if (partitions == NULL)
+    if (!partitions)
         return;
     const struct consumer *consumer = partitions->consumer;
     size_t unused = consumer->settings.slots - consumer->running;
@@ -100,7 +100,7 @@ static void on_known(void *owner)
 
 bool partitions_are_ready(const struct partitions *partitions)
 {
-    if (partitions == NULL)
+    if (!partitions)
         return false;
     for (size_t i = 0; i < partitions->count; i++)
         if (!control_is_ready(partitions->list[i].control))
@@ -111,7 +111,7 @@ bool partitions_are_ready(const struct partitions *partitions)
 bool partitions_are_well(struct partitions *partitions)
 {
     bool well = true;
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+    for (size_t i = 0; partitions && i < partitions->count; i++)
         well = intake_is_well(partitions->list[i].intake) && well;
     return well;
 }
@@ -172,7 +172,7 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 {
     struct partitions *partitions =
         calloc(1, sizeof(*partitions) + count * sizeof(struct partition));
-    if (partitions == NULL)
+    if (!partitions)
         abort();
     *partitions = (struct partitions){
         .consumer = consumer, .events = events, .owner = owner, .count = count
@@ -185,13 +185,13 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 void partitions_stop(struct partitions *partitions)
 {
     partitions_wake(partitions); /* jobs that were read are handed back */
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+    for (size_t i = 0; partitions && i < partitions->count; i++)
         intake_stop(partitions->list[i].intake);
 }
 
 void partitions_report(struct partitions *partitions)
 {
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+    for (size_t i = 0; partitions && i < partitions->count; i++)
         upkeep_report(partitions->list[i].upkeep);
 }
 
@@ -199,14 +199,14 @@ size_t partitions_depart(struct partitions *partitions,
                          void (*done)(void *owner), void *owner)
 {
     size_t count = 0;
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+    for (size_t i = 0; partitions && i < partitions->count; i++)
         count += upkeep_depart(partitions->list[i].upkeep, done, owner);
     return count;
 }
 
 bool partitions_are_over(const struct partitions *partitions)
 {
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++)
+    for (size_t i = 0; partitions && i < partitions->count; i++)
         if (!intake_is_over(partitions->list[i].intake))
             return false;
     return true;
@@ -214,7 +214,7 @@ bool partitions_are_over(const struct partitions *partitions)
 
 void partitions_switch(struct partitions *partitions, const struct node *master)
 {
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {
+    for (size_t i = 0; partitions && i < partitions->count; i++) {
         struct partition *partition = &partitions->list[i];
         control_switch(partition->control, master);
         intake_switch(partition->intake, master);
@@ -225,7 +225,7 @@ void partitions_switch(struct partitions *partitions, const struct node *master)
 /* No callback of theirs comes from here on. */
 void partitions_free(struct partitions *partitions)
 {
-    for (size_t i = 0; partitions != NULL && i < partitions->count; i++) {
+    for (size_t i = 0; partitions && i < partitions->count; i++) {
         struct partition *partition = &partitions->list[i];
         intake_free(partition->intake);
         lease_free(partition->lease);

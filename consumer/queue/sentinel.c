@@ -50,7 +50,7 @@ struct sentinel *sentinel_new(uv_loop_t *loop, const struct address *address,
     if (!address_of_sentinels(&sentinels, address))
         return NULL;
     struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
-    if (sentinel == NULL)
+    if (!sentinel)
         abort();
     struct link_events events = { .on_push = on_push };
     sentinel->name = view_dup(view_of(address->master));
@@ -73,6 +73,6 @@ static void on_closed(void *owner)
 
 void sentinel_free(struct sentinel *sentinel)
 {
-    if (sentinel != NULL)
+    if (sentinel)
         link_free(sentinel->link, on_closed, sentinel);
 }

@@ -92,7 +92,7 @@ static void on_loaded(void *owner, const redisReply *reply,
 {
     struct control *control = owner;
     struct err err;
-    if (reply == NULL)
+    if (!reply)
         return; /* the link says when it is back */
     (void)why;
     if (reply_ok(reply, &err)) {
@@ -113,7 +113,7 @@ static void on_build(void *owner, const redisReply *reply,
 {
     struct control *control = owner;
     (void)why;
-    if (reply == NULL)
+    if (!reply)
         return;
     if (reply->type == REDIS_REPLY_INTEGER &&
         reply->integer >= (long long)transition_build) {
@@ -156,7 +156,7 @@ static void on_info(void *owner, const redisReply *reply, const struct err *why)
     struct finding findings[INFO_CHECKS];
     struct err err;
     (void)why;
-    if (reply == NULL)
+    if (!reply)
         return;
     if (!reply_ok(reply, &err)) {
         log_line("redis.unseen", "{s:s}", "why", err.text);
@@ -240,7 +240,7 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                             struct control_events events, void *owner)
 {
     struct control *control = calloc(1, sizeof(*control));
-    if (control == NULL)
+    if (!control)
         abort();
     *control = (struct control){ .partition = setup->partition,
                                  .look_ms = setup->look_ms,
@@ -286,7 +286,7 @@ static void on_link_closed(void *owner)
 
 void control_free(struct control *control)
 {
-    if (control == NULL)
+    if (!control)
         return;
     control->ready = false;
     control->closing = true;
@@ -309,7 +309,7 @@ bool control_send(struct control *control, const struct command *command,
 static struct write *write_new(enum write_kind kind, size_t bytes)
 {
     struct write *write = malloc(sizeof(*write) + bytes);
-    if (write == NULL)
+    if (!write)
         abort();
     memset(write, 0, sizeof(*write));
     write->kind = kind;
@@ -368,7 +368,7 @@ static void pop(struct store *store)
 {
     store->sent = false;
     store->first = store->first->next;
-    if (store->first == NULL)
+    if (!store->first)
         store->last = NULL;
 }
 
@@ -376,10 +376,10 @@ static void pop(struct store *store)
  * has lost its job writes nothing more, and may free the store then. */
 static void refuse(struct write *write, const struct err *err)
 {
-    if (write->done != NULL)
+    if (write->done)
         write->done(write->owner, NULL, err);
     struct store *store = write->store;
-    if (store != NULL) {
+    if (store) {
         pop(store);
         store_push(store);
     }
@@ -391,17 +391,17 @@ static void settle(void *sender, const redisReply *reply, const struct err *err)
 {
     struct write *write = sender;
     struct store *store = write->store;
-    if (store == NULL) {
+    if (!store) {
         free(write);
         return;
     }
-    if (reply == NULL && err != NULL && err->kind != ERR_RETRY) {
+    if (!reply && err && err->kind != ERR_RETRY) {
         refuse(write, err);
         return;
     }
-    if (reply == NULL) {
+    if (!reply) {
         store->sent = false;
-        if (err == NULL)
+        if (!err)
             return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else others have said it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
@@ -411,7 +411,7 @@ static void settle(void *sender, const redisReply *reply, const struct err *err)
     pop(store);
     store_push(store);
     /* From here on the store may be gone: done may end its attempt. */
-    if (write->done != NULL)
+    if (write->done)
         write->done(write->owner, reply, err);
     free(write);
 }
@@ -421,7 +421,7 @@ static void on_answer(void *owner, const redisReply *reply,
 {
     struct err err;
     (void)lost;
-    if (reply == NULL)
+    if (!reply)
         settle(owner, NULL, NULL);
     else if (reply_ok(reply, &err))
         settle(owner, reply, NULL);
@@ -433,7 +433,7 @@ static bool send_durable(void *owner, const struct command *command,
                          link_done *done, void *done_owner)
 {
     struct control *control = owner;
-    return control->ledger != NULL
+    return control->ledger
                ? ledger_send(control->ledger, command, done, done_owner)
                : control_send(control, command, done, done_owner);
 }
@@ -442,7 +442,7 @@ static void store_push(struct store *store)
 {
     struct control *control = store->control;
     struct write *write = store->first;
-    if (store->sent || write == NULL || !control->ready)
+    if (store->sent || !write || !control->ready)
         return;
     store->sent = true;
     if (write->kind == END)
@@ -456,7 +456,7 @@ static void store_push(struct store *store)
 void store_init(struct store *store, struct control *control)
 {
     *store = (struct store){ .control = control, .next = control->stores };
-    if (store->next != NULL)
+    if (store->next)
         store->next->previous = store;
     control->stores = store;
 }
@@ -464,7 +464,7 @@ void store_init(struct store *store, struct control *control)
 void store_drop(struct store *store)
 {
     struct write *write = store->first;
-    if (write != NULL && store->sent) {
+    if (write && store->sent) {
         struct write *rest = write->next;
         write->next = NULL;
         store->last = write;
@@ -472,7 +472,7 @@ void store_drop(struct store *store)
     } else {
         store->first = store->last = NULL;
     }
-    while (write != NULL) {
+    while (write) {
         struct write *next = write->next;
         free(write);
         write = next;
@@ -481,14 +481,14 @@ void store_drop(struct store *store)
 
 void store_finish(struct store *store)
 {
-    if (store == NULL || store->control == NULL)
+    if (!store || !store->control)
         return;
     store_drop(store);
-    if (store->first != NULL)
+    if (store->first)
         store->first->store = NULL; /* freed when it is answered */
-    if (store->next != NULL)
+    if (store->next)
         store->next->previous = store->previous;
-    if (store->previous != NULL)
+    if (store->previous)
         store->previous->next = store->next;
     else
         store->control->stores = store->next;
@@ -502,7 +502,7 @@ static void append(struct store *store, struct write *write, store_done *done,
     write->control = store->control;
     write->done = done;
     write->owner = owner;
-    if (store->last != NULL)
+    if (store->last)
         store->last->next = write;
     else
         store->first = write;
@@ -535,5 +535,5 @@ unsigned int store_partition(const struct store *store)
 
 bool store_is_empty(const struct store *store)
 {
-    return store->first == NULL;
+    return !store->first;
 }

@@ -44,7 +44,7 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
     if (!step->alive)
         return;
     sweep->alive = NULL;
-    if (reply == NULL) {
+    if (!reply) {
         rest(sweep);
         return;
     }
@@ -77,7 +77,7 @@ static void take_step(struct sweep *sweep)
         .cursor = view_of(sweep->cursor),
     };
     struct sweep_step *step = malloc(sizeof(*step));
-    if (step == NULL)
+    if (!step)
         abort();
     *step = (struct sweep_step){ sweep, true };
     struct command command;
@@ -103,7 +103,7 @@ struct sweep *sweep_new(const struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
     struct sweep *sweep = calloc(1, sizeof(*sweep));
-    if (sweep == NULL)
+    if (!sweep)
         abort();
     sweep->partition = partition;
     sweep->cursor[0] = '-';
@@ -115,15 +115,15 @@ struct sweep *sweep_new(const struct partition *partition)
 
 void sweep_wake(struct sweep *sweep)
 {
-    if (sweep->alive == NULL)
+    if (!sweep->alive)
         alarm_set(sweep->alarm, sweep->partition->consumer->settings.lease_ms);
 }
 
 void sweep_free(struct sweep *sweep)
 {
-    if (sweep == NULL)
+    if (!sweep)
         return;
-    if (sweep->alive != NULL)
+    if (sweep->alive)
         *sweep->alive = false;
     alarm_free(sweep->alarm);
     free(sweep->streams);

@@ -81,12 +81,12 @@ static void on_step(void *owner, const redisReply *reply, const struct err *why)
     CLEANUP(cleanup_free) struct chore_step *step = owner;
     struct chore *chore = step->chore;
     (void)why;
-    if (chore == NULL)
+    if (!chore)
         return;
     chore->step = NULL;
     /* A consumer that leaves does not wait for Redis, and reports nothing more.
      */
-    if (reply != NULL || step->done == on_departed)
+    if (reply || step->done == on_departed)
         step->done(chore, reply);
     else
         rest(chore, chore->rest_ms);
@@ -96,7 +96,7 @@ static void send_step(struct chore *chore, struct command *command,
                       chore_step_done *done)
 {
     struct chore_step *step = malloc(sizeof(*step));
-    if (step == NULL)
+    if (!step)
         abort();
     *step = (struct chore_step){ chore, done };
     if (control_send(chore->upkeep->partition->control, command, on_step,
@@ -181,7 +181,7 @@ bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
 {
     struct chore *chore = &upkeep->chores[REPORT];
     struct command command;
-    if (chore->step != NULL)
+    if (chore->step)
         chore->step->chore = NULL;
     chore->step = NULL;
     upkeep->departed = true;
@@ -192,7 +192,7 @@ bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
                       view_of(upkeep->consumer->name));
     send_step(chore, &command, on_departed);
     alarm_stop(chore->alarm);
-    return chore->step != NULL;
+    return chore->step;
 }
 
 static void report(struct chore *chore)
@@ -245,7 +245,7 @@ static uint64_t next_time(const struct firing *firing, uint64_t now)
     struct zone *zone = zone_open(view_of(firing->zone), &err);
     struct cron cron;
     uint64_t next = 0;
-    if (zone != NULL && cron_parse(&cron, view_of(firing->spec), &err))
+    if (zone && cron_parse(&cron, view_of(firing->spec), &err))
         next = cron_next(&cron, zone, now > firing->at ? now : firing->at);
     else
         log_line("schedule.broken", "{s:s, s:s}", "schedule", firing->name,
@@ -431,7 +431,7 @@ static void mend(struct chore *chore)
 void upkeep_mend(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[MEND];
-    if (chore->step != NULL)
+    if (chore->step)
         chore->step->chore = NULL;
     chore->step = NULL;
     copy(upkeep->cursor, sizeof(upkeep->cursor), view_of("0"));
@@ -462,7 +462,7 @@ struct upkeep *upkeep_new(struct partition *partition,
     };
     struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
     struct timespec now;
-    if (upkeep == NULL)
+    if (!upkeep)
         abort();
     clock_gettime(CLOCK_REALTIME, &now);
     upkeep->partition = partition;
@@ -488,7 +488,7 @@ void upkeep_report(struct upkeep *upkeep)
     if (upkeep->departed)
         return;
     upkeep->changed = chore->step != NULL;
-    if (chore->step == NULL && upkeep->reported)
+    if (!chore->step && upkeep->reported)
         alarm_set(chore->alarm, 0);
 }
 
@@ -506,16 +506,16 @@ void upkeep_wake(struct upkeep *upkeep)
         [REPORT] = 0, [PROMOTE] = PROMOTE_MS, [LAPSE] = lease_ms
     };
     for (int i = upkeep->departed ? PROMOTE : REPORT; i < MEND; i++)
-        if (upkeep->chores[i].step == NULL)
+        if (!upkeep->chores[i].step)
             alarm_set(upkeep->chores[i].alarm, first[i]);
 }
 
 void upkeep_free(struct upkeep *upkeep)
 {
-    if (upkeep == NULL)
+    if (!upkeep)
         return;
     for (int i = 0; i < CHORES; i++) {
-        if (upkeep->chores[i].step != NULL)
+        if (upkeep->chores[i].step)
             upkeep->chores[i].step->chore = NULL;
         alarm_free(upkeep->chores[i].alarm);
     }

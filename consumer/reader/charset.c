@@ -86,7 +86,7 @@ static const char *find_charset(struct view text)
         if (strncasecmp(text.data + at, word, len) != 0)
             continue;
         size_t from = at + len;
-        while (from < text.len && strchr(" \t='\"", text.data[from]) != NULL &&
+        while (from < text.len && strchr(" \t='\"", text.data[from]) &&
                text.data[from] != '\0')
             from++;
         size_t end = from;
@@ -94,7 +94,7 @@ static const char *find_charset(struct view text)
             end++;
         const char *charset =
             charset_of((struct view){ text.data + from, end - from });
-        if (charset != NULL)
+        if (charset)
             return charset;
     }
     return NULL;
@@ -109,11 +109,10 @@ static const char *find_meta(struct view html)
         if (strncasecmp(head.data + at, "<meta", 5) != 0)
             continue;
         const char *end = memchr(head.data + at, '>', head.len - at);
-        size_t len =
-            end != NULL ? (size_t)(end - head.data) - at : head.len - at;
+        size_t len = end ? (size_t)(end - head.data) - at : head.len - at;
         const char *charset =
             find_charset((struct view){ head.data + at, len });
-        if (charset != NULL)
+        if (charset)
             return strncmp(charset, "UTF-16", 6) == 0 ? "UTF-8" : charset;
     }
     return NULL;
@@ -164,11 +163,11 @@ void charset_decode(struct view bytes, const char *type, bool is_html,
                     struct buf *out)
 {
     const char *charset = take_mark(&bytes);
-    if (charset == NULL)
+    if (!charset)
         charset = find_charset(view_of(type));
-    if (charset == NULL && is_html)
+    if (!charset && is_html)
         charset = find_meta(bytes);
-    if (charset == NULL)
+    if (!charset)
         charset = view_is_utf8(bytes) ? "UTF-8" : "CP1252";
     if (strcmp(charset, "UTF-8") == 0) {
         text_add_clean(out, bytes);

@@ -60,7 +60,7 @@ static enum document_form form_of_type(const char *type)
 static bool has_nul(struct view bytes)
 {
     size_t len = bytes.len < SNIFFED ? bytes.len : SNIFFED;
-    return len > 0 && memchr(bytes.data, '\0', len) != NULL;
+    return len > 0 && memchr(bytes.data, '\0', len);
 }
 
 /* Of a document whose server does not say what it is. */
@@ -79,7 +79,7 @@ static bool is_wide(const struct document *document)
 {
     return view_starts(document->bytes, "\xff\xfe") ||
            view_starts(document->bytes, "\xfe\xff") ||
-           strcasestr(document->type, "utf-16") != NULL;
+           strcasestr(document->type, "utf-16");
 }
 
 static bool find_form(const struct document *document, enum document_form *form,
@@ -104,7 +104,7 @@ static bool find_form(const struct document *document, enum document_form *form,
 
 static json_t *string_of(struct view text)
 {
-    return json_stringn(text.data == NULL ? "" : text.data, text.len);
+    return json_stringn(!text.data ? "" : text.data, text.len);
 }
 
 /* From the offset, at most MAX_EXCERPT bytes, no character cut in two. */
@@ -127,7 +127,7 @@ static bool write_json(const struct document *document, struct view title,
                        struct view text, struct buf *out, struct err *err)
 {
     struct view part = { 0 };
-    if (text.data == NULL)
+    if (!text.data)
         text.data = "";
     if (!excerpt(text, document->offset, &part, err))
         return false;
@@ -143,11 +143,11 @@ static bool write_json(const struct document *document, struct view title,
     if (document->cut)
         json_object_set_new(object, "cut", json_true());
     char *json = json_dumps(object, JSON_COMPACT);
-    if (json != NULL)
+    if (json)
         buf_add(out, view_of(json));
     free(json);
     json_decref(object);
-    return (json != NULL && buf_ok(out)) ||
+    return (json && buf_ok(out)) ||
            err_set(err, ERR_REJECT, "not_text", "its text cannot be told");
 }
 

@@ -170,7 +170,7 @@ static bool is_known(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr(" +-*/^%!(),._<>=&|?:", c) != NULL);
+           (c != '\0' && strchr(" +-*/^%!(),._<>=&|?:", c));
 }
 
 static bool normalize(struct view text, struct buf *out, struct err *err)
@@ -210,7 +210,7 @@ static bool evaluate(const char *text, double *value, struct err *err)
     define(parser);
     mupSetExpr(parser, text);
     const double *values = mupEvalMulti(parser, &count);
-    bool good = mupError(parser) == 0 && values != NULL && count > 0;
+    bool good = mupError(parser) == 0 && values && count > 0;
     if (good)
         *value = values[count - 1];
     else

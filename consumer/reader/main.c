@@ -66,7 +66,7 @@ static bool read_all(struct buf *question)
 {
     for (;;) {
         char *room = buf_reserve(question, 64 << 10);
-        if (room == NULL)
+        if (!room)
             return false;
         ssize_t got = read(STDIN_FILENO, room, 64 << 10);
         if (got < 0 && errno == EINTR)
@@ -82,7 +82,7 @@ static char *take_line(struct view *rest)
 {
     const char *end =
         rest->len > 0 ? memchr(rest->data, '\n', rest->len) : NULL;
-    if (end == NULL)
+    if (!end)
         return NULL;
     struct view line = { rest->data, (size_t)(end - rest->data) };
     *rest = (struct view){ end + 1, rest->len - line.len - 1 };
@@ -130,7 +130,7 @@ int main(void)
     CLEANUP(cleanup_free) char *first = take_line(&rest);
     CLEANUP(cleanup_free) char *type = take_line(&rest);
     CLEANUP(cleanup_free) char *url = take_line(&rest);
-    if (first == NULL || type == NULL || url == NULL)
+    if (!first || !type || !url)
         return EX_DATAERR;
     char *more = NULL;
     struct document document = { .url = url, .type = type, .bytes = rest };

@@ -80,7 +80,7 @@ static void prepare(struct page_writer *writer)
     writer->space = false;
     for (; writer->heading > 0; writer->heading--)
         buf_add(writer->out, writer->heading == 1 ? VIEW("# ") : VIEW("#"));
-    if (writer->link != NULL && !writer->bracket) {
+    if (writer->link && !writer->bracket) {
         buf_add(writer->out, VIEW("["));
         writer->bracket = true;
     }
@@ -144,7 +144,7 @@ static void add_url(const struct page_writer *writer, const char *reference,
     CURLU *url =
         *own != '\0' && *own != '#' ? curl_url_dup(writer->base) : NULL;
     char *whole = NULL, *scheme = NULL;
-    if (url != NULL &&
+    if (url &&
         curl_url_set(url, CURLUPART_URL, own, CURLU_URLENCODE) == CURLUE_OK &&
         curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
         strncmp(scheme, "http", 4) == 0 &&
@@ -165,7 +165,7 @@ static void add_url(const struct page_writer *writer, const char *reference,
 
 static void enter_link(struct page_writer *writer, const GumboNode *node)
 {
-    if (writer->link != NULL)
+    if (writer->link)
         return;
     buf_clear(&writer->url);
     add_url(writer, page_attribute(node, "href"), &writer->url);
@@ -205,7 +205,7 @@ static void add_picture(struct page_writer *writer, const GumboNode *node)
 static bool has_facts(const GumboNode *table)
 {
     const GumboNode *node = table;
-    while ((node = page_tree_next(node, table, true)) != NULL) {
+    while ((node = page_tree_next(node, table, true))) {
         if (node->type != GUMBO_NODE_ELEMENT)
             continue;
         GumboTag tag = node->v.element.tag;
@@ -218,7 +218,7 @@ static bool has_facts(const GumboNode *table)
 
 static void enter_cell(struct page_writer *writer)
 {
-    if (writer->table == NULL) {
+    if (!writer->table) {
         want_lines(writer, 1);
         return;
     }
@@ -233,7 +233,7 @@ static void enter_cell(struct page_writer *writer)
 
 static void leave_row(struct page_writer *writer)
 {
-    if (writer->table == NULL || writer->cells == 0)
+    if (!writer->table || writer->cells == 0)
         return;
     writer->in_cell = false;
     buf_add(writer->out, VIEW(" |"));
@@ -265,9 +265,9 @@ static bool is_skipped(const GumboNode *node)
 {
     const char *hidden = page_attribute(node, "aria-hidden");
     const char *role = page_attribute(node, "role");
-    if ((hidden != NULL && strcasecmp(hidden, "true") == 0) ||
-        (role != NULL && strcasecmp(role, "navigation") == 0) ||
-        page_attribute(node, "hidden") != NULL)
+    if ((hidden && strcasecmp(hidden, "true") == 0) ||
+        (role && strcasecmp(role, "navigation") == 0) ||
+        page_attribute(node, "hidden"))
         return true;
     static const GumboTag skipped[] = {
         GUMBO_TAG_HEAD,     GUMBO_TAG_SCRIPT, GUMBO_TAG_STYLE,
@@ -321,7 +321,7 @@ static void enter_list(struct page_writer *writer, const GumboNode *node)
 
 static void enter_table(struct page_writer *writer, const GumboNode *node)
 {
-    if (writer->table != NULL || !has_facts(node))
+    if (writer->table || !has_facts(node))
         return;
     writer->table = node;
     writer->headed = false;
@@ -330,7 +330,7 @@ static void enter_table(struct page_writer *writer, const GumboNode *node)
 
 static void enter_code(struct page_writer *writer, const GumboNode *node)
 {
-    if (writer->fence != NULL || writer->in_cell)
+    if (writer->fence || writer->in_cell)
         return;
     prepare(writer);
     buf_add(writer->out, VIEW("```"));
@@ -407,7 +407,7 @@ static void add_node(struct page_writer *writer, const GumboNode *node)
     if (node->type != GUMBO_NODE_TEXT && node->type != GUMBO_NODE_WHITESPACE &&
         node->type != GUMBO_NODE_CDATA)
         return;
-    if (writer->fence != NULL)
+    if (writer->fence)
         add_lines(writer, node->v.text.text);
     else
         add_text(writer, node->v.text.text);
@@ -430,8 +430,8 @@ static bool enter(struct page_writer *writer, const GumboNode *node)
 static void leave_to(struct page_writer *writer, const GumboNode *node,
                      const GumboNode *next, const GumboNode *root)
 {
-    const GumboNode *stop = next != NULL ? next->parent : root->parent;
-    for (; node != stop && node != NULL; node = node->parent)
+    const GumboNode *stop = next ? next->parent : root->parent;
+    for (; node != stop && node; node = node->parent)
         if (node->type == GUMBO_NODE_ELEMENT && !is_skipped(node))
             leave_element(writer, node);
 }
@@ -439,7 +439,7 @@ static void leave_to(struct page_writer *writer, const GumboNode *node,
 static void walk(struct page_writer *writer, const GumboNode *root)
 {
     const GumboNode *node = root;
-    while (node != NULL) {
+    while (node) {
         bool inside = enter(writer, node);
         const GumboNode *next = page_tree_next(node, root, inside);
         leave_to(writer, node, next, root);
@@ -450,7 +450,7 @@ static void walk(struct page_writer *writer, const GumboNode *root)
 static const GumboNode *find(const GumboNode *root, GumboTag tag)
 {
     const GumboNode *node = root;
-    while (node != NULL &&
+    while (node &&
            (node->type != GUMBO_NODE_ELEMENT || node->v.element.tag != tag))
         node = page_tree_next(node, root, true);
     return node;
@@ -459,7 +459,7 @@ static const GumboNode *find(const GumboNode *root, GumboTag tag)
 static void read_title(struct buf *title, const GumboNode *root)
 {
     const GumboNode *node = find(root, GUMBO_TAG_TITLE);
-    if (node == NULL || node->v.element.children.length == 0)
+    if (!node || node->v.element.children.length == 0)
         return;
     const GumboNode *text = node->v.element.children.data[0];
     if (text->type != GUMBO_NODE_TEXT)
@@ -475,9 +475,9 @@ static void read_text(struct buf *text, const GumboNode *root, const char *url)
 {
     struct page_writer writer = { .out = text, .base = curl_url() };
     const GumboNode *base = find(root, GUMBO_TAG_BASE);
-    const char *other = base != NULL ? page_attribute(base, "href") : NULL;
+    const char *other = base ? page_attribute(base, "href") : NULL;
     curl_url_set(writer.base, CURLUPART_URL, url, 0);
-    if (other != NULL)
+    if (other)
         curl_url_set(writer.base, CURLUPART_URL, other, CURLU_URLENCODE);
     buf_init(&writer.url, (size_t)3 * MAX_LINK);
     walk(&writer, root);

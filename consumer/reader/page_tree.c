@@ -18,10 +18,10 @@ static void *take(void *owner, size_t bytes)
     if (whole > tree->max - tree->bytes)
         longjmp(tree->over, 1);
     struct page_block *block = malloc(whole);
-    if (block == NULL)
+    if (!block)
         longjmp(tree->over, 1);
     *block = (struct page_block){ .next = tree->blocks, .bytes = whole };
-    if (block->next != NULL)
+    if (block->next)
         block->next->previous = block;
     tree->blocks = block;
     tree->bytes += whole;
@@ -31,13 +31,13 @@ static void *take(void *owner, size_t bytes)
 static void give(void *owner, void *data)
 {
     struct page_tree *tree = owner;
-    if (data == NULL)
+    if (!data)
         return;
     struct page_block *block =
         (void *)((char *)data - offsetof(struct page_block, data));
-    if (block->next != NULL)
+    if (block->next)
         block->next->previous = block->previous;
-    if (block->previous != NULL)
+    if (block->previous)
         block->previous->next = block->next;
     else
         tree->blocks = block->next;
@@ -59,13 +59,13 @@ bool page_tree_parse(struct page_tree *tree, struct view html, size_t max)
     if (setjmp(tree->over) != 0)
         return false;
     tree->output = gumbo_parse_with_options(
-        &options, html.data == NULL ? "" : html.data, html.len);
-    return tree->output != NULL;
+        &options, !html.data ? "" : html.data, html.len);
+    return tree->output;
 }
 
 void page_tree_finish(struct page_tree *tree)
 {
-    while (tree->blocks != NULL) {
+    while (tree->blocks) {
         struct page_block *block = tree->blocks;
         tree->blocks = block->next;
         free(block);
@@ -85,9 +85,9 @@ const GumboNode *page_tree_next(const GumboNode *node, const GumboNode *root,
                                 bool children)
 {
     const GumboVector *own = children_of(node);
-    if (children && own != NULL && own->length > 0)
+    if (children && own && own->length > 0)
         return own->data[0];
-    for (; node != root && node->parent != NULL; node = node->parent) {
+    for (; node != root && node->parent; node = node->parent) {
         const GumboVector *beside = children_of(node->parent);
         if (node->index_within_parent + 1 < beside->length)
             return beside->data[node->index_within_parent + 1];
@@ -101,5 +101,5 @@ const char *page_attribute(const GumboNode *node, const char *name)
         return NULL;
     const GumboAttribute *found =
         gumbo_get_attribute(&node->v.element.attributes, name);
-    return found != NULL ? found->value : NULL;
+    return found ? found->value : NULL;
 }

@@ -16,7 +16,7 @@ static bool has_class(const GumboNode *node, const char *name)
 {
     const char *at = page_attribute(node, "class");
     size_t len = strlen(name);
-    while (at != NULL && *at != '\0') {
+    while (at && *at != '\0') {
         at += strspn(at, " \t\r\n\f");
         size_t word = strcspn(at, " \t\r\n\f");
         if (word == len && strncmp(at, name, len) == 0)
@@ -34,7 +34,7 @@ static json_t *words_of(const GumboNode *root)
     buf_init(&clean, (size_t)3 * MAX_SEARCH_TEXT);
     const GumboNode *node = root;
     bool space = false;
-    for (; node != NULL; node = page_tree_next(node, root, true)) {
+    for (; node; node = page_tree_next(node, root, true)) {
         bool is_text = node->type == GUMBO_NODE_TEXT ||
                        node->type == GUMBO_NODE_WHITESPACE;
         for (const char *c = is_text ? node->v.text.text : ""; *c; c++) {
@@ -47,22 +47,22 @@ static json_t *words_of(const GumboNode *root)
         }
     }
     text_add_clean(&clean, buf_view(&words));
-    return json_stringn(clean.data != NULL ? clean.data : "", clean.len);
+    return json_stringn(clean.data ? clean.data : "", clean.len);
 }
 
 /* Where a link of the page leads to; NULL: to an advertisement, or nowhere. */
 static json_t *target_of(const char *link)
 {
     static const char word[] = "uddg=";
-    const char *from = link != NULL ? strstr(link, word) : NULL;
-    if (link == NULL || strstr(link, "duckduckgo.com/y.js") != NULL)
+    const char *from = link ? strstr(link, word) : NULL;
+    if (!link || strstr(link, "duckduckgo.com/y.js"))
         return NULL;
-    if (from == NULL)
+    if (!from)
         return strncmp(link, "http", 4) == 0 ? json_string(link) : NULL;
     from += sizeof(word) - 1;
     int len = 0;
     char *text = curl_easy_unescape(NULL, from, (int)strcspn(from, "&"), &len);
-    json_t *url = text != NULL ? json_stringn(text, (size_t)len) : NULL;
+    json_t *url = text ? json_stringn(text, (size_t)len) : NULL;
     curl_free(text);
     return url;
 }
@@ -72,7 +72,7 @@ static void add_node(json_t *results, const GumboNode *node)
 {
     if (has_class(node, "result__a")) {
         json_t *url = target_of(page_attribute(node, "href"));
-        if (url != NULL && json_array_size(results) < MAX_RESULTS)
+        if (url && json_array_size(results) < MAX_RESULTS)
             json_array_append_new(results, json_pack("{s:o, s:o, s:s}", "title",
                                                      words_of(node), "url", url,
                                                      "text", ""));
@@ -81,8 +81,7 @@ static void add_node(json_t *results, const GumboNode *node)
     } else if (has_class(node, "result__snippet")) {
         json_t *last = json_array_get(results, json_array_size(results) - 1);
         /* Behind an advertisement, which is left out, comes its own. */
-        if (json_string_length(json_object_get(last, "text")) == 0 &&
-            last != NULL)
+        if (json_string_length(json_object_get(last, "text")) == 0 && last)
             json_object_set_new(last, "text", words_of(node));
     }
 }
@@ -90,7 +89,7 @@ static void add_node(json_t *results, const GumboNode *node)
 static bool read_tree(const GumboNode *root, json_t *results)
 {
     bool known = false;
-    for (const GumboNode *node = root; node != NULL;
+    for (const GumboNode *node = root; node;
          node = page_tree_next(node, root, true)) {
         add_node(results, node);
         known |= has_class(node, "no-results");
@@ -107,7 +106,7 @@ bool search_page_read(struct view html, struct buf *out, struct err *err)
     page_tree_finish(&tree);
     json_t *object = json_pack("{s:o}", "results", results);
     char *text = good ? json_dumps(object, JSON_COMPACT) : NULL;
-    if (text != NULL)
+    if (text)
         buf_add(out, view_of(text));
     free(text);
     json_decref(object);

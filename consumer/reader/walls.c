@@ -124,7 +124,7 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t count)
 bool walls_calls(bool files, struct err *err)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    if (filter == NULL)
+    if (!filter)
         return fail(err, "seccomp", ENOMEM);
     int error = allow(filter, reads, sizeof(reads) / sizeof(*reads));
     if (error == 0 && files)

@@ -34,7 +34,7 @@ static bool read_file(const char *path, struct buf *text, struct err *err)
     FILE *file = is_input ? stdin : fopen(path, "re");
     char piece[65536];
     size_t got;
-    if (file == NULL)
+    if (!file)
         return err_set(err, ERR_REJECT, "bad_setting", "%s", strerror(errno));
     while ((got = fread(piece, 1, sizeof(piece), file)) > 0)
         buf_append(text, piece, got);
@@ -78,10 +78,10 @@ static void put_json(FILE *file, const json_t *json)
 {
     CLEANUP(cleanup_free) char *text = json_dumps(json, JSON_COMPACT);
     CLEANUP(buf_finish) struct buf line;
-    buf_init(&line, text == NULL ? 1 : 6 * strlen(text) + 1);
-    if (text != NULL && isatty(fileno(file)) == 1)
+    buf_init(&line, !text ? 1 : 6 * strlen(text) + 1);
+    if (text && isatty(fileno(file)) == 1)
         glyph_add_json(&line, view_of(text));
-    else if (text != NULL)
+    else if (text)
         buf_add(&line, view_of(text));
     buf_add(&line, VIEW("\n"));
     fwrite(line.data, 1, line.len, file);
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
         if (flag == 'p')
             arguments.prompts = optarg;
     }
-    if (arguments.prompts != NULL && *arguments.prompts == '\0')
+    if (arguments.prompts && *arguments.prompts == '\0')
         arguments.prompts = NULL;
     if (optind == argc)
         return usage(stderr, EX_USAGE);

@@ -33,7 +33,7 @@ bool replay_compare(struct replay *replay, const char *what, json_t *recorded,
 
 json_t *replay_text(struct view text)
 {
-    struct view shown = text.data == NULL ? VIEW("") : text;
+    struct view shown = !text.data ? VIEW("") : text;
     msgpack_object object = { .type = MSGPACK_OBJECT_BIN };
     object.via.bin.ptr = shown.data;
     object.via.bin.size = (uint32_t)shown.len;
@@ -46,7 +46,7 @@ json_t *replay_next(const struct replay *replay)
     struct err why;
     const struct call *call =
         decide_approval(conversation, &replay->today.terms, &why);
-    if (call != NULL)
+    if (call)
         return json_pack("{s:s, s:I, s:s, s:o}", "step", "approval", "turn",
                          (json_int_t)conversation->turn, "call", call->id,
                          "tool", replay_text(view_of(call->tool)));
@@ -108,7 +108,7 @@ static bool check_inner(struct replay *replay, const struct record *record)
     struct err why;
     if (!replay->has_terms ||
         decide_code_tool(&replay->conversation, &replay->today.terms,
-                         record->call, record->tool, &why) != NULL)
+                         record->call, record->tool, &why))
         return true;
     return replay_compare(
         replay, record_kind_names[record->kind],
@@ -123,7 +123,7 @@ static bool is_asked(const struct replay *replay, const struct record *record)
     struct err why;
     const struct call *call =
         decide_approval(&replay->conversation, &replay->today.terms, &why);
-    return call != NULL &&
+    return call &&
            (record->kind != RECORD_APPROVAL || view_is(record->call, call->id));
 }
 

@@ -172,7 +172,7 @@ static json_t *recorded_step(const struct record *record, const char *what,
                              json_t *content)
 {
     json_t *step = json_pack("{s:I}", "turn", (json_int_t)record->turn);
-    if (content != NULL)
+    if (content)
         json_object_set_new(step, what, content);
     put_rest(step, record);
     return step;
@@ -213,7 +213,7 @@ static bool tell(struct replay *replay, const struct intent_source *source,
                              NULL, err);
     if (loaded && build_same(&then, source, &terms.terms))
         before = built_body(&then);
-    else if (replay->messages != NULL)
+    else if (replay->messages)
         before = messages_of(replay->messages, count);
     bool messages = json_is_array(before);
     const char *what = messages ? "messages" : "request";

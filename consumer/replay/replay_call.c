@@ -39,7 +39,7 @@ static const struct call *call_of(const struct replay *replay,
     const struct conversation *conversation = &replay->conversation;
     const struct call *next = conversation_call(conversation);
     const struct call *call = conversation_find(conversation, record->call);
-    if (call == NULL || call == next)
+    if (!call || call == next)
         return call;
     for (const struct call *at = next; at <= call; at++)
         if (!decide_is_tool(at))
@@ -121,7 +121,7 @@ bool replay_check_call(struct replay *replay, const struct record *record,
 {
     (void)err;
     const struct call *call = call_of(replay, record);
-    if (call == NULL || call->intended)
+    if (!call || call->intended)
         return is_elsewhere(replay, record);
     struct moments moments = moments_of(replay, call);
     struct judgement judgement = { .ruling = RULING_REFUSE };
@@ -286,7 +286,7 @@ bool replay_check_outcome(struct replay *replay, const struct record *record,
 {
     (void)err;
     const struct call *call = call_of(replay, record);
-    if (call == NULL)
+    if (!call)
         return is_elsewhere(replay, record);
     if (!call->intended)
         return check_refusal(replay, call, record);

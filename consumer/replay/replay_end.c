@@ -29,7 +29,7 @@ static bool came_from_outside(const struct replay *replay,
  * of the conversation. */
 static bool is_of_redis(const struct result *recorded)
 {
-    return recorded->messages == NULL && recorded->cells.count == 0 &&
+    return !recorded->messages && recorded->cells.count == 0 &&
            recorded->timings.total == 0 &&
            (recorded->status == STATE_CANCELLED ||
             recorded->status == STATE_FAILED);
@@ -38,7 +38,7 @@ static bool is_of_redis(const struct result *recorded)
 static void copy_text(char *to, size_t room, struct view text)
 {
     text = view_head(text, room - 1);
-    memcpy(to, text.data == NULL ? "" : text.data, text.len);
+    memcpy(to, !text.data ? "" : text.data, text.len);
     to[text.len] = '\0';
 }
 
@@ -118,7 +118,7 @@ void replay_read_result(struct replay *replay)
     struct result result;
     struct err err;
     if (replay->recording->result.len > 0 &&
-        read_result(replay, &result, &arena, &err) && result.messages != NULL)
+        read_result(replay, &result, &arena, &err) && result.messages)
         replay->messages = json_from_value(result.messages);
 }
 

@@ -42,7 +42,7 @@ static bool is_passage(const json_t *json)
 {
     struct view text = { json_string_value(json), json_string_length(json) };
     uint32_t before = 0;
-    return text.data != NULL && memchr(text.data, '\n', text.len) != NULL &&
+    return text.data && memchr(text.data, '\n', text.len) &&
            glyph_run(text, READ_CODE, &before) == text.len;
 }
 
@@ -117,7 +117,7 @@ static struct diff_lines lines_of(struct view text)
     for (size_t i = 0; i < text.len; i++)
         room += text.data[i] == '\n';
     lines.items = calloc(room, sizeof(*lines.items));
-    if (lines.items == NULL)
+    if (!lines.items)
         abort();
     while (text.len > 0) {
         const char *end = memchr(text.data, '\n', text.len);

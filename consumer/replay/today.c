@@ -23,12 +23,12 @@ static bool add_tool(struct catalog *catalog, const json_t *function,
 {
     static const struct tool_kind kind = { .free = free_tool };
     const char *name = json_string_value(json_object_get(function, "name"));
-    if (name == NULL)
+    if (!name)
         return err_set(err, ERR_REJECT, "bad_message",
                        "a tool of the terms has no name");
     char *text = json_dumps(function, JSON_COMPACT);
     struct tool *tool = calloc(1, sizeof(*tool));
-    if (tool == NULL || text == NULL)
+    if (!tool || !text)
         abort();
     tool_init(tool, &kind, text);
     tool->builtin = false;
@@ -41,7 +41,7 @@ static bool add_tool(struct catalog *catalog, const json_t *function,
 static bool is_ours(const json_t *function, enum replay_time when)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
-    return name != NULL &&
+    return name &&
            (strcmp(name, TOOL_PYTHON) == 0 || (when == WHEN_TODAY && //
                                                strcmp(name, TOOL_FINAL) == 0));
 }
@@ -76,7 +76,7 @@ static bool offered_python(const struct today *today)
     json_t *tools = tools_recorded(today);
     bool offered = tools_have_python(tools);
     json_decref(tools);
-    return offered || json_object_get(today->json, "tools") == NULL;
+    return offered || !json_object_get(today->json, "tools");
 }
 
 static json_t *tools_today(const struct today *today, const struct job *job,
@@ -84,7 +84,7 @@ static json_t *tools_today(const struct today *today, const struct job *job,
 {
     json_t *tools = tools_offer(&today->catalog, &job->tools, err);
     json_t *others;
-    if (tools == NULL || offered_python(today))
+    if (!tools || offered_python(today))
         return tools;
     others = tools_without_python(tools);
     json_decref(tools);
@@ -117,7 +117,7 @@ static bool load_tools(struct today *today, const struct job *job,
         today->terms.tools = tools_recorded(today);
     else
         today->terms.tools = tools_today(today, job, err);
-    return job->mode == MODE_CODEACT || today->terms.tools != NULL;
+    return job->mode == MODE_CODEACT || today->terms.tools;
 }
 
 /* -------------------------------------------------------------------- rest
@@ -126,7 +126,7 @@ static bool load_tools(struct today *today, const struct job *job,
 static const char *text_of(const struct today *today, const char *name)
 {
     const char *text = json_string_value(json_object_get(today->json, name));
-    return text == NULL ? "" : text;
+    return !text ? "" : text;
 }
 
 static uint64_t number_of(const struct today *today, const char *name)
@@ -153,7 +153,7 @@ static bool load_prompts(struct today *today, const struct job *job,
                          enum replay_time when, const char *folder,
                          struct err *err)
 {
-    if (when == WHEN_TODAY && folder != NULL)
+    if (when == WHEN_TODAY && folder)
         return prompts_load(&today->prompts, folder, err);
     load_prompt(today, "prompt", prompt_of(job, today->terms.tools), when);
     load_prompt(today, "files_prompt", PROMPT_FILES, when);
@@ -167,7 +167,7 @@ static bool load_endpoint(struct today *today, struct err *err)
     const char *name = text_of(today, "dialect");
     const struct dialect *dialect =
         *name == '\0' ? &dialect_chat : dialect_find(name);
-    if (dialect == NULL)
+    if (!dialect)
         return err_set(err, ERR_REJECT, "bad_message",
                        "its terms: no dialect is called \"%.64s\"", name);
     today->endpoint = (struct model_endpoint){
@@ -181,7 +181,7 @@ static bool load_endpoint(struct today *today, struct err *err)
         .dialect = dialect,
     };
     const json_t *price = json_object_get(today->json, "price");
-    return price == NULL || price_read(&today->endpoint.price, price, err);
+    return !price || price_read(&today->endpoint.price, price, err);
 }
 
 bool today_load(struct today *today, struct view terms, const struct job *job,

@@ -53,11 +53,11 @@ static bool add(struct catalog *catalog, struct view name,
     for (size_t i = 0; i < COUNT; i++) {
         if (!view_is(name, known[i].name))
             continue;
-        if (catalog_find(catalog, name) != NULL)
+        if (catalog_find(catalog, name))
             return true; /* named twice */
         struct tool *tool = NULL;
         return known[i].make(settings, &tool, err) &&
-               (tool == NULL || catalog_add(catalog, tool, err));
+               (!tool || catalog_add(catalog, tool, err));
     }
     return refuse(name, err);
 }

@@ -20,7 +20,7 @@ struct cache {
 struct cache *cache_new(size_t max_bytes)
 {
     struct cache *cache = calloc(1, sizeof(*cache));
-    if (cache == NULL)
+    if (!cache)
         abort();
     cache->max = max_bytes;
     return cache;
@@ -41,7 +41,7 @@ static void remove_at(struct cache *cache, struct entry **link)
 
 void cache_free(struct cache *cache)
 {
-    while (cache != NULL && cache->entries != NULL)
+    while (cache && cache->entries)
         remove_at(cache, &cache->entries);
     free(cache);
 }
@@ -49,7 +49,7 @@ void cache_free(struct cache *cache)
 static struct entry **find(struct cache *cache, struct view key)
 {
     struct entry **link = &cache->entries;
-    while (*link != NULL && !view_equal((*link)->key, key))
+    while (*link && !view_equal((*link)->key, key))
         link = &(*link)->next;
     return link;
 }
@@ -58,7 +58,7 @@ struct view cache_get(struct cache *cache, struct view key, uint64_t now_ms)
 {
     struct entry **link = find(cache, key);
     struct entry *entry = *link;
-    if (entry == NULL)
+    if (!entry)
         return (struct view){ 0 };
     if (entry->until_ms <= now_ms) {
         remove_at(cache, link);
@@ -72,14 +72,14 @@ struct view cache_get(struct cache *cache, struct view key, uint64_t now_ms)
 
 static void make_room(struct cache *cache, size_t bytes, uint64_t now_ms)
 {
-    for (struct entry **link = &cache->entries; *link != NULL;)
+    for (struct entry **link = &cache->entries; *link;)
         if ((*link)->until_ms <= now_ms)
             remove_at(cache, link);
         else
             link = &(*link)->next;
-    while (cache->entries != NULL && cache->bytes + bytes > cache->max) {
+    while (cache->entries && cache->bytes + bytes > cache->max) {
         struct entry **last = &cache->entries;
-        while ((*last)->next != NULL)
+        while ((*last)->next)
             last = &(*last)->next;
         remove_at(cache, last);
     }
@@ -89,14 +89,14 @@ void cache_put(struct cache *cache, struct view key, struct view data,
                uint64_t until_ms, uint64_t now_ms)
 {
     struct entry **old = find(cache, key);
-    if (*old != NULL)
+    if (*old)
         remove_at(cache, old);
     size_t bytes = sizeof(struct entry) + key.len + data.len;
     if (bytes > cache->max)
         return;
     make_room(cache, bytes, now_ms);
     struct entry *entry = malloc(bytes);
-    if (entry == NULL)
+    if (!entry)
         abort();
     char *room = (char *)(entry + 1);
     memcpy(room, key.data, key.len);

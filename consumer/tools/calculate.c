@@ -59,7 +59,7 @@ static void on_read(void *owner, struct view json, const struct err *why)
     json_t *object = json_loadb(json.data, json.len, 0, NULL);
     char *value = json_dumps(json_object_get(object, "value"),
                              JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-    tool_call_give(calculating->call, view_of(value != NULL ? value : "null"));
+    tool_call_give(calculating->call, view_of(value ? value : "null"));
     free(value);
     json_decref(object);
 }
@@ -93,7 +93,7 @@ struct tool *calculate_tool_new(void)
         .free = calculate_tool_free,
     };
     struct tool *tool = calloc(1, sizeof(*tool));
-    if (tool == NULL)
+    if (!tool)
         abort();
     tool_init(tool, &kind, function);
     return tool;

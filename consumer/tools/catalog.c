@@ -87,7 +87,7 @@ static bool add_entry(void *owner, const char *name, const json_t *entry,
     if (strcmp(name, CATALOG_SERVERS) == 0)
         return true;
     struct http_tool *tool = calloc(1, sizeof(*tool));
-    if (tool == NULL)
+    if (!tool)
         abort();
     if (http_tool_read(tool, name, entry, err))
         return catalog_add(owner, &tool->tool, err);
@@ -153,7 +153,7 @@ void catalog_describe(const struct catalog *catalog, const struct list *names,
     json_t *functions = json_array();
     catalog_functions(catalog, names, functions);
     char *text = json_dumps(functions, JSON_COMPACT);
-    if (text != NULL && json_array_size(functions) > 0)
+    if (text && json_array_size(functions) > 0)
         buf_add(out, view_of(text));
     free(text);
     json_decref(functions);
@@ -166,7 +166,7 @@ static const char *type_of(const json_t *schema)
         { "boolean", "bool" }, { "array", "list" },  { "object", "dict" },
     };
     const char *type = json_string_value(json_object_get(schema, "type"));
-    for (size_t i = 0; type != NULL && i < sizeof(names) / sizeof(*names); i++)
+    for (size_t i = 0; type && i < sizeof(names) / sizeof(*names); i++)
         if (strcmp(type, names[i][0]) == 0)
             return names[i][1];
     return "Any";
@@ -211,7 +211,7 @@ static void add_stub(const struct tool *tool, struct buf *out)
     buf_add(out, VIEW("("));
     add_arguments(parameters, out);
     buf_add(out, VIEW(")"));
-    if (about != NULL)
+    if (about)
         buf_printf(out, ": \"\"\"%s\"\"\"", about);
 }
 

@@ -81,8 +81,8 @@ static bool is_web(CURLU *url)
 {
     char *scheme = NULL;
     curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
-    bool good = scheme != NULL &&
-                (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
+    bool good =
+        scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
     curl_free(scheme);
     return good;
 }
@@ -132,7 +132,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     fetching->fetch = (const struct fetch_tool *)tool_call_tool(call);
     fetching->url = curl_url();
     buf_init(&fetching->body, MAX_DOCUMENT);
-    if (fetching->url == NULL)
+    if (!fetching->url)
         abort();
     if (offset < 0)
         return err_set(err, ERR_REJECT, "bad_field",
@@ -145,9 +145,9 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 static void leave_queue(struct fetching *fetching)
 {
     struct fetching **link = &fetching->fetch->fetches->waiting;
-    while (*link != NULL && *link != fetching)
+    while (*link && *link != fetching)
         link = &(*link)->next;
-    if (*link != NULL)
+    if (*link)
         *link = fetching->next;
 }
 
@@ -155,9 +155,9 @@ static void leave_queue(struct fetching *fetching)
 static void start_next(struct fetches *fetches)
 {
     struct fetching *next = fetches->waiting;
-    while (next != NULL && next->next != NULL)
+    while (next && next->next)
         next = next->next;
-    if (next == NULL)
+    if (!next)
         return;
     leave_queue(next);
     fetches->running++;
@@ -344,10 +344,10 @@ struct tool *fetch_tool_new(const char *allow, const char *deny,
         .free = fetch_tool_free,
     };
     struct fetch_tool *fetch = calloc(1, sizeof(*fetch));
-    if (fetch == NULL)
+    if (!fetch)
         abort();
     fetch->fetches = calloc(1, sizeof(*fetch->fetches));
-    if (fetch->fetches == NULL)
+    if (!fetch->fetches)
         abort();
     tool_init(&fetch->tool, &kind, function);
     if ((fetch_rules_parse(&fetch->policy.allow, view_of(allow), err) ||

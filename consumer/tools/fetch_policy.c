@@ -35,10 +35,10 @@ static bool read_number(const char *text, unsigned long most,
 static bool take_port(char *text, uint16_t *port)
 {
     char *from = *text == '[' ? strchr(text, ']') : text;
-    char *colon = from != NULL ? strchr(from, ':') : NULL;
+    char *colon = from ? strchr(from, ':') : NULL;
     unsigned long number;
-    if (colon == NULL || strchr(colon + 1, ':') != NULL)
-        return from != NULL;
+    if (!colon || strchr(colon + 1, ':'))
+        return from;
     if (!read_number(colon + 1, UINT16_MAX, &number) || number == 0)
         return false;
     *port = (uint16_t)number;
@@ -50,7 +50,7 @@ static bool take_port(char *text, uint16_t *port)
 static void take_brackets(char *text)
 {
     char *close = strchr(text, ']');
-    if (*text != '[' || close == NULL)
+    if (*text != '[' || !close)
         return;
     memmove(close, close + 1, strlen(close));
     memmove(text, text + 1, strlen(text));
@@ -69,7 +69,7 @@ static bool read_network(struct fetch_rule *rule, char *text, char *slash)
 {
     unsigned long bits;
     *slash = '\0';
-    unsigned int before = strchr(text, ':') == NULL ? V4_BITS : 0;
+    unsigned int before = !strchr(text, ':') ? V4_BITS : 0;
     if (!read_address(rule, text) ||
         !read_number(slash + 1, 128 - before, &bits))
         return false;
@@ -105,7 +105,7 @@ static bool add_rule(struct fetch_rules *rules, struct view entry,
         return refuse(err, whole, "a port is 1 to 65535");
     take_brackets(text);
     char *slash = strchr(text, '/');
-    if (slash != NULL)
+    if (slash)
         return read_network(rule, text, slash) ||
                refuse(err, whole, "a network is ADDRESS/BITS");
     if (read_address(rule, text))

@@ -52,12 +52,12 @@ bool final_add(struct catalog *catalog, struct err *err)
 {
     static const struct tool_kind kind = { sizeof(struct finishing), prepare,
                                            start, finish, free_tool };
-    if (catalog_find(catalog, VIEW(TOOL_FINAL)) != NULL)
+    if (catalog_find(catalog, VIEW(TOOL_FINAL)))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a tool may not be called " TOOL_FINAL ": that is what "
                        "code in CodeAct mode ends with");
     struct tool *tool = calloc(1, sizeof(*tool));
-    if (tool == NULL)
+    if (!tool)
         abort();
     tool_init(tool, &kind, function);
     tool->always = true;

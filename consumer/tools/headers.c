@@ -15,9 +15,9 @@ enum { MOST_HEADER_BYTES = 16 << 10, LEAST_KEY = 8 };
 
 void headers_finish(struct headers *headers)
 {
-    for (size_t i = 0; headers->lines[i] != NULL; i++)
+    for (size_t i = 0; headers->lines[i]; i++)
         free(headers->lines[i]);
-    for (size_t i = 0; headers->of_job[i] != NULL; i++)
+    for (size_t i = 0; headers->of_job[i]; i++)
         free(headers->of_job[i]);
     for (size_t i = 0; i < headers->secret_count; i++)
         free(headers->secrets[i]);
@@ -28,7 +28,7 @@ void headers_finish(struct headers *headers)
 static bool has_line(char *const *lines, const char *name)
 {
     size_t len = strlen(name);
-    for (; *lines != NULL; lines++)
+    for (; *lines; lines++)
         if (strncasecmp(*lines, name, len) == 0 && (*lines)[len] == ':')
             return true;
     return false;
@@ -53,15 +53,15 @@ json_t *headers_mask(const struct headers *headers, json_t *value,
 
 bool headers_expand(const char *text, struct buf *line, struct err *err)
 {
-    for (const char *open; (open = strstr(text, "${")) != NULL;) {
+    for (const char *open; (open = strstr(text, "${"));) {
         const char *close = strchr(open, '}');
-        if (close == NULL)
+        if (!close)
             return entry_bad(err, "${ without its }");
         buf_append(line, text, (size_t)(open - text));
         char *name =
             view_dup((struct view){ open + 2, (size_t)(close - open) - 2 });
         const char *value = *name == '\0' ? NULL : getenv(name);
-        bool there = value != NULL && *value != '\0';
+        bool there = value && *value != '\0';
         if (there)
             buf_add(line, view_of(value));
         else
@@ -100,7 +100,7 @@ void headers_add_secret(struct headers *headers, struct view secret)
         return;
     headers->secrets =
         realloc(headers->secrets, (count + 2) * sizeof(*headers->secrets));
-    if (headers->secrets == NULL)
+    if (!headers->secrets)
         abort();
     headers->secrets[count] = view_dup(secret);
     headers->secrets[count + 1] = NULL;
@@ -120,18 +120,18 @@ static bool is_key(const char *name, const char *value)
         named |= len >= end && strcasecmp(name + len - end, ends[i]) == 0;
     }
     return named && strlen(value) >= LEAST_KEY &&
-           strpbrk(value, "0123456789") != NULL && strchr(value, '{') == NULL;
+           strpbrk(value, "0123456789") && !strchr(value, '{');
 }
 
 void headers_add_query(struct headers *headers, const char *url)
 {
     const char *query = strchr(url, '?');
     CLEANUP(cleanup_free)
-    char *copy = query == NULL ? NULL : view_dup(view_of(query + 1));
+    char *copy = !query ? NULL : view_dup(view_of(query + 1));
     char *rest = copy;
-    for (char *name; (name = strsep(&rest, "&")) != NULL;) {
+    for (char *name; (name = strsep(&rest, "&"));) {
         char *value = strchr(name, '=');
-        if (value == NULL)
+        if (!value)
             continue;
         *value++ = '\0';
         if (!is_key(name, value))
@@ -145,12 +145,12 @@ void headers_add_query(struct headers *headers, const char *url)
 /* What the environment has for each ${NAME} of the text. */
 static void keep_values(struct headers *headers, const char *text)
 {
-    for (; (text = strstr(text, "${")) != NULL; text++) {
+    for (; (text = strstr(text, "${")); text++) {
         CLEANUP(cleanup_free)
         char *name =
             view_dup((struct view){ text + 2, strcspn(text + 2, "}") });
         const char *value = getenv(name);
-        if (value != NULL)
+        if (value)
             headers_add_secret(headers, view_of(value));
     }
 }
@@ -166,7 +166,7 @@ static struct view last_word(struct view line)
 
 static char **next_place(char **lines)
 {
-    while (*lines != NULL)
+    while (*lines)
         lines++;
     return lines;
 }
@@ -193,7 +193,7 @@ static bool add_header(struct headers *headers, const char *name,
     *next_place(of_job ? headers->of_job : headers->lines) =
         view_dup(buf_view(&line));
     keep_values(headers, json_string_value(text));
-    if (secret_is_named(name) || strstr(json_string_value(text), "${") != NULL)
+    if (secret_is_named(name) || strstr(json_string_value(text), "${"))
         headers_add_secret(headers, last_word(buf_view(&line)));
     return true;
 }

@@ -41,7 +41,7 @@ static bool check_url(const char *url, struct err *err)
         return false;
     const char *server = strstr(url, "//") + 2;
     const char *brace = strchr(url, '{');
-    return brace == NULL || brace >= server + strcspn(server, "/?") ||
+    return !brace || brace >= server + strcspn(server, "/?") ||
            entry_bad(err, "url: no argument may stand in the server's name");
 }
 
@@ -49,9 +49,9 @@ static bool check_url(const char *url, struct err *err)
 static bool check_places(const char *url, const json_t *parameters,
                          struct err *err)
 {
-    for (const char *open; (open = strchr(url, '{')) != NULL;) {
+    for (const char *open; (open = strchr(url, '{'));) {
         const char *close = strchr(open, '}');
-        if (close == NULL)
+        if (!close)
             return entry_bad(err, "url: { without its }");
         char *name =
             view_dup((struct view){ open, (size_t)(close - open) + 1 });
@@ -78,7 +78,7 @@ static bool set_url(struct http_tool *tool, const json_t *value,
                     struct err *err)
 {
     const char *url = json_string_value(value);
-    if (url == NULL)
+    if (!url)
         return entry_bad_value(err, "url", value, "a text");
     if (!check_url(url, err))
         return false;
@@ -91,8 +91,8 @@ static bool set_method(struct http_tool *tool, const json_t *value,
                        struct err *err)
 {
     const char *method = json_string_value(value);
-    tool->post = method != NULL && strcmp(method, "POST") == 0;
-    return tool->post || (method != NULL && strcmp(method, "GET") == 0) ||
+    tool->post = method && strcmp(method, "POST") == 0;
+    return tool->post || (method && strcmp(method, "GET") == 0) ||
            entry_bad_value(err, "method", value, "GET or POST");
 }
 
@@ -137,7 +137,7 @@ static void add_content_type(struct http_tool *tool)
     char **end = tool->headers.lines;
     if (headers_have(&tool->headers, "Content-Type"))
         return;
-    while (*end != NULL)
+    while (*end)
         end++;
     *end = view_dup(VIEW("Content-Type: application/json"));
 }
@@ -147,12 +147,12 @@ static json_t *function_of(const char *name, const json_t *entry)
     json_t *description = json_object_get(entry, "description");
     json_t *parameters = json_object_get(entry, "parameters");
     json_t *function = json_pack("{s:s}", "name", name);
-    if (description != NULL)
+    if (description)
         json_object_set(function, "description", description);
-    json_object_set_new(function, "parameters",
-                        parameters != NULL ? json_incref(parameters)
-                                           : json_pack("{s:s, s:{}}", "type",
-                                                       "object", "properties"));
+    json_object_set_new(
+        function, "parameters",
+        parameters ? json_incref(parameters)
+                   : json_pack("{s:s, s:{}}", "type", "object", "properties"));
     return function;
 }
 
@@ -176,11 +176,11 @@ bool http_tool_read(struct http_tool *tool, const char *name,
         if (!set_member(tool, member, value, err))
             return false;
     const json_t *repeat = json_object_get(entry, "repeat");
-    tool->tool.repeat = repeat != NULL ? json_is_true(repeat) : !tool->post;
+    tool->tool.repeat = repeat ? json_is_true(repeat) : !tool->post;
     tool->tool.approve = json_is_true(json_object_get(entry, "approve"));
     tool->tool.name = view_dup(view_of(name));
     tool->tool.function = function_of(name, entry);
-    if (tool->url == NULL)
+    if (!tool->url)
         return entry_bad(err, "url is missing");
     if (tool->post)
         add_content_type(tool);

@@ -95,7 +95,7 @@ static void write_headers(const struct http_tool *tool,
         .identity = &asking->identity,
         .created = (int64_t)time(NULL),
     };
-    for (size_t i = 0; tool->headers.lines[i] != NULL; i++)
+    for (size_t i = 0; tool->headers.lines[i]; i++)
         lines->items[lines->count++] =
             view_dup(view_of(tool->headers.lines[i]));
     for (size_t i = 0; i < asking->identity.count; i++)

@@ -43,7 +43,7 @@ static bool read_key_id(struct signing *signing, const json_t *value,
                         struct err *err)
 {
     const char *text = json_string_value(value);
-    if (text == NULL || !entry_name_is_good(text))
+    if (!text || !entry_name_is_good(text))
         return entry_bad_value(err, "key_id", value,
                                "1 to 64 of A-Z a-z 0-9 _ -");
     signing->key_id = view_dup(view_of(text));
@@ -66,9 +66,9 @@ bool signing_read(struct signing *signing, struct headers *headers,
         if (!(is_secret ? read_secret : read_key_id)(signing, item, err))
             return false;
     }
-    if (signing->secret == NULL)
+    if (!signing->secret)
         return entry_bad(err, "secret is missing");
-    if (signing->key_id == NULL)
+    if (!signing->key_id)
         signing->key_id = view_dup(VIEW("quern"));
     headers_add_secret(headers, view_of(signing->secret));
     return true;
@@ -76,7 +76,7 @@ bool signing_read(struct signing *signing, struct headers *headers,
 
 void signing_finish(struct signing *signing)
 {
-    if (signing->secret != NULL)
+    if (signing->secret)
         explicit_bzero(signing->secret, strlen(signing->secret));
     free(signing->secret);
     free(signing->key_id);
@@ -97,7 +97,7 @@ static bool is_fact(struct view name)
 static bool cut_name(const char *text, struct view *name, const char **end)
 {
     const char *close = strstr(text, "}}");
-    if (strncmp(text, "{{", 2) != 0 || close == NULL)
+    if (strncmp(text, "{{", 2) != 0 || !close)
         return false;
     *name = (struct view){ text + 2, (size_t)(close - text) - 2 };
     *end = close + 2;
@@ -106,7 +106,7 @@ static bool cut_name(const char *text, struct view *name, const char **end)
 
 bool identity_check(const char *text, struct err *err)
 {
-    for (const char *open; (open = strstr(text, "{{")) != NULL;) {
+    for (const char *open; (open = strstr(text, "{{"));) {
         struct view name;
         if (!cut_name(open, &name, &text))
             return entry_bad(err, "{{ without its }}");
@@ -140,7 +140,7 @@ static void add_value(struct buf *line, struct view value)
 {
     for (size_t i = 0; i < value.len; i++) {
         unsigned char c = (unsigned char)value.data[i];
-        if (isalnum(c) || (c != 0 && strchr("-._~@:/+", c) != NULL))
+        if (isalnum(c) || (c != 0 && strchr("-._~@:/+", c)))
             buf_append(line, value.data + i, 1);
         else
             buf_printf(line, "%%%02X", c);
@@ -151,7 +151,7 @@ static void add_value(struct buf *line, struct view value)
 static bool fill(const char *text, const struct caller *caller,
                  struct buf *line)
 {
-    for (const char *open; (open = strstr(text, "{{")) != NULL;) {
+    for (const char *open; (open = strstr(text, "{{"));) {
         struct view name;
         buf_append(line, text, (size_t)(open - text));
         if (!cut_name(open, &name, &text))
@@ -173,7 +173,7 @@ static void push(struct mcp_lines *lines, const struct buf *line)
 bool identity_write(const struct headers *headers, const struct caller *caller,
                     struct mcp_lines *lines, struct err *err)
 {
-    for (size_t i = 0; headers->of_job[i] != NULL; i++) {
+    for (size_t i = 0; headers->of_job[i]; i++) {
         const char *text = headers->of_job[i];
         CLEANUP(buf_finish) struct buf line;
         buf_init(&line, MOST_LINE);
@@ -260,9 +260,9 @@ static void sign(const struct signing *signing, struct covering *covering,
                signing->key_id);
     buf_printf(&covering->base, "\"@signature-params\": %.*s",
                VIEW_ARG(buf_view(&params)));
-    if (HMAC(EVP_sha256(), signing->secret, (int)strlen(signing->secret),
-             (const unsigned char *)covering->base.data, covering->base.len,
-             mac, NULL) == NULL)
+    if (!HMAC(EVP_sha256(), signing->secret, (int)strlen(signing->secret),
+              (const unsigned char *)covering->base.data, covering->base.len,
+              mac, NULL))
         abort();
     buf_printf(&line, "Signature-Input: quern=%.*s",
                VIEW_ARG(buf_view(&params)));
@@ -279,7 +279,7 @@ void signing_write(const struct signing *signing,
                    struct mcp_lines *lines)
 {
     struct covering covering;
-    if (signing->secret == NULL)
+    if (!signing->secret)
         return;
     buf_init(&covering.base, SIZE_MAX);
     buf_init(&covering.list, SIZE_MAX);

@@ -31,7 +31,7 @@ static bool take_server(struct mcp *mcp, const char *name, const json_t *entry,
                         struct err *err)
 {
     struct mcp_source *source = calloc(1, sizeof(*source));
-    if (source == NULL)
+    if (!source)
         abort();
     if (!mcp_server_read(&source->server, name, entry, err)) {
         mcp_source_finish(source);
@@ -64,7 +64,7 @@ static bool take_entry(void *owner, const char *name, const json_t *entry,
 struct mcp *mcp_new(void)
 {
     struct mcp *mcp = calloc(1, sizeof(*mcp));
-    if (mcp == NULL)
+    if (!mcp)
         abort();
     return mcp;
 }
@@ -123,7 +123,7 @@ void mcp_renew(struct mcp *mcp)
 
 void mcp_stop(struct mcp *mcp)
 {
-    if (mcp->settle == NULL)
+    if (!mcp->settle)
         return;
     alarm_free(mcp->settle);
     mcp->settle = NULL;
@@ -133,7 +133,7 @@ void mcp_stop(struct mcp *mcp)
 
 void mcp_free(struct mcp *mcp)
 {
-    for (size_t i = 0; mcp != NULL && i < mcp->count; i++) {
+    for (size_t i = 0; mcp && i < mcp->count; i++) {
         mcp_source_finish(mcp->sources[i]);
         free(mcp->sources[i]);
     }
@@ -145,7 +145,7 @@ void mcp_free(struct mcp *mcp)
 static size_t described(const struct tool *tool)
 {
     char *text = json_dumps(tool->function, JSON_COMPACT);
-    size_t len = text != NULL ? strlen(text) : MAX_TOOLS_BYTES;
+    size_t len = text ? strlen(text) : MAX_TOOLS_BYTES;
     free(text);
     return len + 1;
 }

@@ -57,7 +57,7 @@ static void add_headers(struct mcp_lines *lines,
         view_dup(VIEW("Accept: application/json, text/event-stream"));
     lines->items[lines->count++] =
         view_dup(VIEW("Content-Type: application/json"));
-    for (size_t i = 0; server->headers.lines[i] != NULL; i++)
+    for (size_t i = 0; server->headers.lines[i]; i++)
         lines->items[lines->count++] =
             view_dup(view_of(server->headers.lines[i]));
     if (*version != '\0')
@@ -75,7 +75,7 @@ static void sign(const struct mcp_server *server, struct view body,
                                       .body = body,
                                       .identity = identity,
                                       .created = (int64_t)time(NULL) };
-    for (size_t i = 0; identity != NULL && i < identity->count; i++)
+    for (size_t i = 0; identity && i < identity->count; i++)
         lines->items[lines->count++] = view_dup(view_of(identity->items[i]));
     signing_write(&server->signing, &request, lines);
 }
@@ -100,7 +100,7 @@ static void compose(struct mcp_exchange *exchange,
                 modern ? MCP_MODERN_VERSION : server->version);
     if (modern)
         mcp_lines_add(lines, "", "Mcp-Method", view_of(request->method));
-    if (modern && request->name != NULL)
+    if (modern && request->name)
         mcp_lines_add(lines, "", "Mcp-Name", view_of(request->name));
     for (size_t i = 0; modern && request->more && i < request->more->count; i++)
         lines->items[lines->count++] =
@@ -171,12 +171,12 @@ static void post_notice(struct mcp_notice *notice)
  * it. message: taken. */
 static void tell(struct mcp_server *server, json_t *message)
 {
-    if (server->http == NULL || notices_of(server) >= MCP_MOST_NOTICES) {
+    if (!server->http || notices_of(server) >= MCP_MOST_NOTICES) {
         json_decref(message);
         return;
     }
     struct mcp_notice *notice = calloc(1, sizeof(*notice));
-    if (notice == NULL)
+    if (!notice)
         abort();
     notice->server = server;
     notice->next = server->notices;
@@ -189,7 +189,7 @@ static void tell(struct mcp_server *server, json_t *message)
 
 void mcp_hush(struct mcp_server *server)
 {
-    while (server->notices != NULL)
+    while (server->notices)
         notice_free(server->notices);
     server->http = NULL;
 }
@@ -259,7 +259,7 @@ static void judge(struct mcp_exchange *exchange,
     bool come = whole && mcp_reply_end(reply);
     bool good = response->status >= 200 && response->status <= 299;
     answer->end = MCP_LOST;
-    if (come && reply->error != NULL) {
+    if (come && reply->error) {
         answer->end = MCP_ERROR;
         error_sentence(reply->error, &answer->why);
     } else if (good && (come || (whole && exchange->notice))) {
@@ -320,7 +320,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
     static const struct http_events events = { on_body, on_done };
     struct mcp_exchange *exchange = calloc(1, sizeof(*exchange));
     struct mcp_lines lines = { .count = 0 };
-    if (exchange == NULL)
+    if (!exchange)
         abort();
     exchange->server = server;
     exchange->era = request->era;
@@ -349,7 +349,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
 
 void mcp_exchange_cancel(struct mcp_exchange *exchange)
 {
-    if (exchange == NULL)
+    if (!exchange)
         return;
     tell_cancelled(exchange);
     free_exchange(exchange);

@@ -31,7 +31,7 @@ static bool is_plain(struct view value)
 static void add_base64(struct buf *line, struct view value)
 {
     unsigned char *text = malloc(value.len / 3 * 4 + 8);
-    if (text == NULL)
+    if (!text)
         abort();
     int len = EVP_EncodeBlock(text, (const unsigned char *)value.data,
                               (int)value.len);
@@ -86,7 +86,7 @@ static bool is_token(const char *name)
     size_t len = strlen(name);
     for (size_t i = 0; i < len; i++)
         if (!isalnum((unsigned char)name[i]) &&
-            strchr("!#$%&'*+-.^_`|~", name[i]) == NULL)
+            !strchr("!#$%&'*+-.^_`|~", name[i]))
             return false;
     return len > 0 && len <= MOST_NAME;
 }
@@ -94,7 +94,7 @@ static bool is_token(const char *name)
 static bool is_primitive(const json_t *schema)
 {
     const char *type = json_string_value(json_object_get(schema, "type"));
-    return type != NULL &&
+    return type &&
            (strcmp(type, "string") == 0 || strcmp(type, "integer") == 0 ||
             strcmp(type, "boolean") == 0);
 }
@@ -108,9 +108,9 @@ static bool take_mark(struct marks *marks, const json_t *schema)
 {
     const json_t *mark = json_object_get(schema, MARK);
     const char *name = json_string_value(mark);
-    if (mark == NULL)
+    if (!mark)
         return true;
-    if (name == NULL || !is_token(name) || !is_primitive(schema) ||
+    if (!name || !is_token(name) || !is_primitive(schema) ||
         marks->count == MCP_MOST_MARKED)
         return false;
     for (size_t i = 0; i < marks->count; i++)
@@ -157,7 +157,7 @@ static void write_value(const char *name, const json_t *value,
                  (long long)json_integer_value(value));
         text = view_of(number);
     }
-    if (text.data != NULL && text.len <= MOST_VALUE)
+    if (text.data && text.len <= MOST_VALUE)
         mcp_lines_add(lines, "Mcp-Param-", name, text);
 }
 
@@ -169,7 +169,7 @@ void mcp_header_write(const json_t *schema, const json_t *arguments,
     json_object_foreach(json_object_get(schema, "properties"), name, inner) {
         const json_t *value = json_object_get(arguments, name);
         const char *mark = json_string_value(json_object_get(inner, MARK));
-        if (mark != NULL)
+        if (mark)
             write_value(mark, value, lines);
         if (json_is_object(value))
             mcp_header_write(inner, value, lines);

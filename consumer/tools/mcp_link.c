@@ -19,7 +19,7 @@ static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18",
 static bool is_legacy(const char *version)
 {
     size_t count = sizeof(legacy_versions) / sizeof(legacy_versions[0]);
-    for (size_t i = 0; version != NULL && i < count; i++)
+    for (size_t i = 0; version && i < count; i++)
         if (strcmp(version, legacy_versions[i]) == 0)
             return true;
     return false;
@@ -30,7 +30,7 @@ static bool is_legacy(const char *version)
 static struct mcp_waiter *pop(struct mcp_waiter **list)
 {
     struct mcp_waiter *waiter = *list;
-    if (waiter != NULL)
+    if (waiter)
         *list = waiter->next;
     return waiter;
 }
@@ -50,7 +50,7 @@ static void on_wake(void *owner)
     }
     link->waking = link->waiting;
     link->waiting = NULL;
-    while ((waiter = pop(&link->waking)) != NULL) {
+    while ((waiter = pop(&link->waking))) {
         waiter->link = NULL;
         waiter->joined(waiter->owner, &why);
     }
@@ -59,15 +59,15 @@ static void on_wake(void *owner)
 static void remove_from(struct mcp_waiter **list,
                         const struct mcp_waiter *waiter)
 {
-    while (*list != NULL && *list != waiter)
+    while (*list && *list != waiter)
         list = &(*list)->next;
-    if (*list != NULL)
+    if (*list)
         *list = waiter->next;
 }
 
 void mcp_link_leave(struct mcp_waiter *waiter)
 {
-    if (waiter->link == NULL)
+    if (!waiter->link)
         return;
     remove_from(&waiter->link->waiting, waiter);
     remove_from(&waiter->link->waking, waiter);
@@ -141,7 +141,7 @@ static void on_greeted(void *owner, const struct mcp_answer *answer)
         err_set(&why, ERR_REJECT, "tool_failed",
                 "the server speaks version \"%.32s\" of the protocol, which is "
                 "not known here",
-                version != NULL ? version : "");
+                version ? version : "");
     fail(link, &why);
 }
 
@@ -166,8 +166,8 @@ static bool has_version(const json_t *versions, bool modern)
     json_t *one;
     json_array_foreach(versions, i, one) {
         const char *version = json_string_value(one);
-        if (version != NULL && modern ? strcmp(version, MCP_MODERN_VERSION) == 0
-                                      : is_legacy(version))
+        if (version && modern ? strcmp(version, MCP_MODERN_VERSION) == 0
+                              : is_legacy(version))
             return true;
     }
     return false;

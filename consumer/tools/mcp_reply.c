@@ -5,7 +5,7 @@
 
 static bool has_come(const struct mcp_reply *reply)
 {
-    return reply->result != NULL || reply->error != NULL;
+    return reply->result || reply->error;
 }
 
 /* A message that could not be read is answered without its id, with null, or
@@ -16,7 +16,7 @@ static bool is_ours(const struct mcp_reply *reply, const json_t *id,
     if (json_is_integer(id))
         return json_integer_value(id) == reply->id;
     return is_error &&
-           (reply->form == MCP_FORM_PLAIN || id == NULL || json_is_null(id));
+           (reply->form == MCP_FORM_PLAIN || !id || json_is_null(id));
 }
 
 static void take_answer(struct mcp_reply *reply, const json_t *message)
@@ -36,7 +36,7 @@ static void take_message(struct mcp_reply *reply, const json_t *message)
     const json_t *id = json_object_get(message, "id");
     if (has_come(reply))
         return;
-    if (method == NULL)
+    if (!method)
         take_answer(reply, message);
     else if (json_is_string(id) || json_is_integer(id))
         reply->asked(reply->owner, id, method);
@@ -128,5 +128,5 @@ json_int_t mcp_error_code(const json_t *error)
 const char *mcp_error_message(const json_t *error)
 {
     const char *text = json_string_value(json_object_get(error, "message"));
-    return text != NULL ? text : "";
+    return text ? text : "";
 }

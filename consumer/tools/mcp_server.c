@@ -48,10 +48,10 @@ static bool check_type(const json_t *value, struct err *err)
     static const char *const http[] = { "http", "streamable-http",
                                         "streamableHttp" };
     const char *type = json_string_value(value);
-    for (size_t i = 0; type != NULL && i < sizeof(http) / sizeof(*http); i++)
+    for (size_t i = 0; type && i < sizeof(http) / sizeof(*http); i++)
         if (strcmp(type, http[i]) == 0)
             return true;
-    if (type != NULL && strcmp(type, "stdio") == 0)
+    if (type && strcmp(type, "stdio") == 0)
         return refuse_process("type", err);
     return entry_bad_value(err, "type", value,
                            "http: streamable HTTP, not the HTTP+SSE of 2024");
@@ -86,7 +86,7 @@ static bool set_url(struct mcp_server *server, const json_t *value,
                     struct err *err)
 {
     const char *url = json_string_value(value);
-    if (url == NULL)
+    if (!url)
         return entry_bad_value(err, "url", value, "a text");
     if (!entry_check_url(url, err))
         return false;
@@ -164,7 +164,7 @@ bool mcp_server_read(struct mcp_server *server, const char *name,
     json_object_foreach((json_t *)(uintptr_t)entry, member, value)
         if (!set_member(server, member, value, err))
             return false;
-    return server->url != NULL || entry_bad(err, "url is missing");
+    return server->url || entry_bad(err, "url is missing");
 }
 
 static bool has_name(const json_t *names, const char *name)
@@ -179,7 +179,7 @@ static bool has_name(const json_t *names, const char *name)
 
 bool mcp_server_wants(const struct mcp_server *server, const char *tool)
 {
-    return server->tools == NULL || has_name(server->tools, tool);
+    return !server->tools || has_name(server->tools, tool);
 }
 
 bool mcp_server_repeats(const struct mcp_server *server, const char *tool)

@@ -52,7 +52,7 @@ void mcp_source_refuse(const struct mcp_source *source, const char *name,
 static const char *name_of(const json_t *said)
 {
     const char *name = json_string_value(json_object_get(said, "name"));
-    return name != NULL ? name : "";
+    return name ? name : "";
 }
 
 static void listing_finish(struct mcp_listing *listing)
@@ -68,7 +68,7 @@ static void take_tool(struct mcp_source *source, const json_t *said)
     struct mcp_listing *coming = &source->coming;
     struct err why;
     struct tool *tool = mcp_tool_new(&source->link, said, &why);
-    if (tool == NULL) {
+    if (!tool) {
         mcp_source_refuse(source, name_of(said), why.text);
         return;
     }
@@ -164,7 +164,7 @@ static void on_listed(void *owner, const struct mcp_answer *answer)
         mcp_link_close(&source->link, source->link.serial);
     if (!good)
         fail(source, &err);
-    else if (cursor != NULL)
+    else if (cursor)
         list_page(source, cursor);
     else
         end_list(source);
@@ -178,7 +178,7 @@ static void list_page(struct mcp_source *source, const char *cursor)
         .params = json_object(),
         .total_ms = LIST_MS,
     };
-    if (cursor != NULL)
+    if (cursor)
         json_object_set_new(request.params, "cursor", json_string(cursor));
     source->exchange = mcp_ask(&source->server, &request, on_listed, source);
 }

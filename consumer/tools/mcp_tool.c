@@ -78,7 +78,7 @@ static bool refers_away(const json_t *value)
     json_object_foreach((json_t *)(uintptr_t)value, name, inner) {
         const char *to = json_string_value(inner);
         if (refers_away(inner) ||
-            (strcmp(name, "$ref") == 0 && to != NULL && *to != '#'))
+            (strcmp(name, "$ref") == 0 && to && *to != '#'))
             return true;
     }
     return false;
@@ -93,7 +93,7 @@ static bool parameters_are_plain(const json_t *schema)
         size_t len = strlen(name);
         for (size_t i = 0; i < len; i++)
             if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f ||
-                strchr("\"'`(){}", name[i]) != NULL)
+                strchr("\"'`(){}", name[i]))
                 return false;
         if (len == 0 || len > MOST_PARAMETER)
             return false;
@@ -109,7 +109,7 @@ static bool check_schema(const json_t *schema, struct err *err)
     if (!mcp_header_check(schema, err)) /* and not nested too deep */
         return false;
     text = json_dumps(schema, JSON_COMPACT);
-    size_t len = text != NULL ? strlen(text) : SIZE_MAX;
+    size_t len = text ? strlen(text) : SIZE_MAX;
     free(text);
     if (len > MCP_MOST_SCHEMA)
         return err_set(err, ERR_REJECT, "bad_field",
@@ -130,19 +130,18 @@ static bool says_more(const json_t *schema)
     static const char *const words[] = { "$ref", "allOf", "anyOf", "oneOf",
                                          "patternProperties" };
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (json_object_get(schema, words[i]) != NULL)
+        if (json_object_get(schema, words[i]))
             return true;
-    return json_object_get(schema, "properties") == NULL;
+    return !json_object_get(schema, "properties");
 }
 
 static json_t *parameters_of(const json_t *said)
 {
     const json_t *schema = json_object_get(said, "inputSchema");
     json_t *parameters = json_deep_copy(schema);
-    if (says_more(schema) &&
-        json_object_get(schema, "additionalProperties") == NULL)
+    if (says_more(schema) && !json_object_get(schema, "additionalProperties"))
         json_object_set_new(parameters, "additionalProperties", json_true());
-    if (json_object_get(schema, "properties") == NULL)
+    if (!json_object_get(schema, "properties"))
         json_object_set_new(parameters, "properties", json_object());
     json_object_del(parameters, "$schema");
     return parameters;
@@ -194,7 +193,7 @@ static void describe(struct mcp_tool *tool, const json_t *said)
         (server->trust_annotations &&
          (says(said, "readOnlyHint") || says(said, "idempotentHint")));
     tool->tool.function = json_pack("{s:s}", "name", tool->tool.name);
-    if (about != NULL)
+    if (about)
         json_object_set_new(tool->tool.function, "description", about);
     json_object_set_new(tool->tool.function, "parameters", parameters_of(said));
 }
@@ -203,7 +202,7 @@ struct tool *mcp_tool_new(struct mcp_link *link, const json_t *said,
                           struct err *err)
 {
     struct mcp_tool *tool = calloc(1, sizeof(*tool));
-    if (tool == NULL)
+    if (!tool)
         abort();
     tool->tool.kind = &mcp_tool_kind;
     tool->link = link;

@@ -38,7 +38,7 @@ static void add_word(struct buf *note, const char *before, const json_t *object,
                      const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
-    if (text == NULL || *text == '\0')
+    if (!text || *text == '\0')
         return;
     buf_add(note, view_of(before));
     text_add_line(note, view_of(text), MOST_WORD);
@@ -84,7 +84,7 @@ static void add_part(struct texts *texts, const json_t *part)
 {
     const char *type = json_string_value(json_object_get(part, "type"));
     const json_t *resource = json_object_get(part, "resource");
-    type = type != NULL ? type : "";
+    type = type ? type : "";
     if (strcmp(type, "text") == 0 && add_text(texts, part))
         return;
     if (strcmp(type, "image") == 0)
@@ -113,21 +113,21 @@ static bool check_type(const json_t *result, struct err *err)
 {
     const json_t *type = json_object_get(result, "resultType");
     const char *word = json_string_value(type);
-    if (type == NULL || (word != NULL && strcmp(word, "complete") == 0))
+    if (!type || (word && strcmp(word, "complete") == 0))
         return true;
-    if (word != NULL && strcmp(word, "input_required") == 0)
+    if (word && strcmp(word, "input_required") == 0)
         return err_set(err, ERR_REJECT, "tool_failed",
                        "the tool asks for more (a person's input, a model, "
                        "folders), which is not offered to it");
     return err_set(err, ERR_REJECT, "tool_failed",
                    "the server's result is of a type that is not known: %.64s",
-                   word != NULL ? word : "no text");
+                   word ? word : "no text");
 }
 
 static json_t *value_of(const json_t *result, const struct texts *texts)
 {
     json_t *structured = json_object_get(result, "structuredContent");
-    if (structured == NULL || json_is_null(structured))
+    if (!structured || json_is_null(structured))
         return texts->all.len == 0
                    ? json_null()
                    : json_stringn(texts->all.data, texts->all.len);
@@ -142,8 +142,8 @@ static bool write_value(const json_t *result, const struct texts *texts,
 {
     json_t *value = value_of(result, texts);
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    size_t len = text != NULL ? strlen(text) : 0;
-    if (text == NULL)
+    size_t len = text ? strlen(text) : 0;
+    if (!text)
         fail(VIEW("the server's result cannot be written as JSON"), err);
     else if (len > max)
         err_set(err, ERR_REJECT, "too_large",

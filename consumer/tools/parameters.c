@@ -10,14 +10,14 @@
 static bool are_open(const json_t *parameters)
 {
     const json_t *more = json_object_get(parameters, "additionalProperties");
-    return more != NULL && !json_is_false(more);
+    return more && !json_is_false(more);
 }
 
 bool parameters_have(const json_t *parameters, const char *name)
 {
     const json_t *properties = json_object_get(parameters, "properties");
     return *name != '\0' &&
-           (are_open(parameters) || json_object_get(properties, name) != NULL);
+           (are_open(parameters) || json_object_get(properties, name));
 }
 
 static bool check_properties(const json_t *parameters, struct err *err)
@@ -25,7 +25,7 @@ static bool check_properties(const json_t *parameters, struct err *err)
     json_t *properties = json_object_get(parameters, "properties");
     const char *name;
     json_t *schema;
-    if (properties != NULL && !json_is_object(properties))
+    if (properties && !json_is_object(properties))
         return entry_bad_value(err, "properties", properties, "an object");
     json_object_foreach(properties, name, schema)
         if (!json_is_object(schema) && !json_is_boolean(schema)) {
@@ -42,7 +42,7 @@ static bool check_required(const json_t *parameters, struct err *err)
     const json_t *required = json_object_get(parameters, "required");
     size_t i;
     json_t *name;
-    if (required != NULL && !json_is_array(required))
+    if (required && !json_is_array(required))
         return entry_bad_value(err, "required", required, must);
     json_array_foreach(required, i, name) {
         if (!json_is_string(name))
@@ -61,7 +61,7 @@ bool parameters_check(const json_t *parameters, struct err *err)
     const char *word = json_string_value(type);
     if (!json_is_object(parameters))
         return entry_bad_value(err, "parameters", parameters, "a JSON Schema");
-    bool good = type == NULL || (word != NULL && strcmp(word, "object") == 0) ||
+    bool good = !type || (word && strcmp(word, "object") == 0) ||
                 entry_bad_value(err, "type", type, "object");
     return (good && check_properties(parameters, err) &&
             check_required(parameters, err)) ||

@@ -71,10 +71,10 @@ static void report(struct reader *reader)
 {
     struct err why = { .kind = ERR_NONE };
     struct view json = buf_view(&reader->answer);
-    json_t *object = json_loadb(json.data == NULL ? "" : json.data, json.len,
+    json_t *object = json_loadb(!json.data ? "" : json.data, json.len,
                                 JSON_REJECT_DUPLICATES, NULL);
     const char *sentence = json_string_value(json_object_get(object, "error"));
-    if (sentence != NULL)
+    if (sentence)
         err_set(&why, ERR_REJECT, "not_text", "%s", sentence);
     else if (reader->failed || !json_is_object(object) ||
              !buf_ok(&reader->answer))
@@ -91,11 +91,11 @@ static void finish_if_over(struct reader *reader)
     struct readers *readers = &reader->host->readers;
     readers->running--;
     struct reader *next = readers->waiting;
-    if (next != NULL) {
+    if (next) {
         stop_waiting(next);
         launch(next);
     }
-    if (reader->done != NULL)
+    if (reader->done)
         report(reader);
     close_all(reader);
 }
@@ -113,7 +113,7 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *room)
     struct reader *reader = handle->data;
     (void)wanted;
     room->base = buf_reserve(&reader->answer, 16 << 10);
-    room->len = room->base == NULL ? 0 : 16 << 10;
+    room->len = !room->base ? 0 : 16 << 10;
 }
 
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
@@ -223,7 +223,7 @@ struct reader *reader_start(struct tool_host *host,
                             void *owner)
 {
     struct reader *reader = calloc(1, sizeof(*reader));
-    if (reader == NULL)
+    if (!reader)
         abort();
     reader->host = host;
     reader->done = done;
@@ -232,7 +232,7 @@ struct reader *reader_start(struct tool_host *host,
     write_question(reader, document);
     reader->waits = host->readers.running >= MAX_READERS;
     struct reader **last = &host->readers.waiting;
-    while (*last != NULL)
+    while (*last)
         last = &(*last)->next;
     if (reader->waits)
         *last = reader;
@@ -258,7 +258,7 @@ char *reader_find(void)
 
 void reader_cancel(struct reader *reader)
 {
-    if (reader == NULL)
+    if (!reader)
         return;
     reader->done = NULL;
     if (reader->waits) {

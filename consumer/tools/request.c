@@ -12,7 +12,7 @@ static void add_escaped(struct buf *out, struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
-        if (isalnum(c) || (c != 0 && strchr("-_.~", c) != NULL))
+        if (isalnum(c) || (c != 0 && strchr("-_.~", c)))
             buf_append(out, text.data + i, 1);
         else
             buf_printf(out, "%%%02X", c);
@@ -50,17 +50,17 @@ static bool fill_template(const char *url, json_t *arguments, struct buf *out,
         buf_append(out, url, plain);
         url += plain;
         const char *close = strchr(url, '}');
-        if (close == NULL) {
+        if (!close) {
             buf_add(out, view_of(url));
             break;
         }
         char name[128];
         snprintf(name, sizeof(name), "%.*s", (int)(close - url - 1), url + 1);
         const json_t *value = json_object_get(arguments, name);
-        if (value == NULL && url < query)
+        if (!value && url < query)
             return err_set(err, ERR_REJECT, "bad_field",
                            "the argument \"%.64s\" is missing", name);
-        if (value != NULL && !add_value(out, value, url < query, err))
+        if (value && !add_value(out, value, url < query, err))
             return false;
         json_object_del(arguments, name);
         url = close + 1;
@@ -72,7 +72,7 @@ static bool add_query(json_t *arguments, struct buf *url, struct err *err)
 {
     const char *name;
     json_t *value;
-    bool first = url->len > 0 && memchr(url->data, '?', url->len) == NULL;
+    bool first = url->len > 0 && !memchr(url->data, '?', url->len);
     json_object_foreach(arguments, name, value) {
         buf_add(url, first ? VIEW("?") : VIEW("&"));
         add_escaped(url, view_of(name));
@@ -107,13 +107,13 @@ static json_t *text_of(struct view body)
     CLEANUP(buf_finish) struct buf clean;
     buf_init(&clean, body.len * 3 + 1);
     text_add_clean(&clean, body);
-    return json_stringn(clean.data == NULL ? "" : clean.data, clean.len);
+    return json_stringn(!clean.data ? "" : clean.data, clean.len);
 }
 
 void answer_write(const struct headers *headers, struct view body,
                   struct buf *out)
 {
-    json_t *value = json_loadb(body.data == NULL ? "" : body.data, body.len,
+    json_t *value = json_loadb(!body.data ? "" : body.data, body.len,
                                JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     bool is_json = value != NULL;
     if (!is_json)
@@ -124,7 +124,7 @@ void answer_write(const struct headers *headers, struct view body,
     } else {
         CLEANUP(cleanup_free)
         char *text = json_dumps(masked, JSON_COMPACT | JSON_ENCODE_ANY);
-        buf_add(out, view_of(text == NULL ? "\"\"" : text));
+        buf_add(out, view_of(!text ? "\"\"" : text));
     }
     json_decref(masked);
     json_decref(value);

@@ -55,7 +55,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     struct searching *searching = tool_call_state(call);
     const char *query = json_string_value(json_object_get(arguments, "query"));
     const json_t *count = json_object_get(arguments, "max_results");
-    json_int_t wanted = count != NULL ? json_integer_value(count) : RESULTS;
+    json_int_t wanted = count ? json_integer_value(count) : RESULTS;
     searching->search = search_of(tool_call_tool(call));
     searching->call = call;
     searching->waiter.landed = on_landed;
@@ -116,7 +116,7 @@ static void go_on(struct searching *searching)
     write_key(searching, &key);
     struct view known =
         cache_get(host->cache, buf_view(&key), now_ms(searching));
-    if (known.data != NULL)
+    if (known.data)
         tool_call_give(searching->call, known);
     else
         search_flight_join(searching->search->flights, host,
@@ -189,8 +189,7 @@ static struct given given_of(const struct consumer_settings *settings,
 static bool is_set_up(const struct search_provider *provider,
                       struct given given)
 {
-    return *given.base != '\0' &&
-           (provider->variable == NULL || *given.key != '\0');
+    return *given.base != '\0' && (!provider->variable || *given.key != '\0');
 }
 
 static void add_source(struct search_tool *search,
@@ -206,7 +205,7 @@ static void add_source(struct search_tool *search,
     source->provider = provider;
     source->base = view_dup(base);
     source->key = view_dup(view_of(given.key));
-    if (provider->header == NULL)
+    if (!provider->header)
         return;
     buf_printf(&header, "%s%s", provider->header, given.key);
     source->header = view_dup(buf_view(&header));
@@ -216,15 +215,14 @@ static bool add_named(struct search_tool *search, struct view name,
                       const struct consumer_settings *settings, struct err *err)
 {
     const struct search_provider *provider;
-    for (size_t i = 0; (provider = search_provider(i)) != NULL; i++) {
+    for (size_t i = 0; (provider = search_provider(i)); i++) {
         struct given given = given_of(settings, i);
         if (!view_is(name, provider->name))
             continue;
         if (!is_set_up(provider, given))
-            return err_set(err, ERR_REJECT, "bad_setting", "%s needs %s",
-                           provider->name,
-                           provider->variable != NULL ? provider->variable
-                                                      : "SEARXNG_URL");
+            return err_set(
+                err, ERR_REJECT, "bad_setting", "%s needs %s", provider->name,
+                provider->variable ? provider->variable : "SEARXNG_URL");
         if (search->count < MAX_SOURCES)
             add_source(search, provider, given);
         return true;
@@ -251,7 +249,7 @@ static bool add_sources(struct search_tool *search,
     for (size_t i = 0;
          search->count == 0 || *settings->search.providers == '\0'; i++) {
         provider = search_provider(i);
-        if (provider == NULL)
+        if (!provider)
             break;
         if (is_set_up(provider, given_of(settings, i)))
             add_source(search, provider, given_of(settings, i));
@@ -273,10 +271,10 @@ bool search_tool_new(const struct consumer_settings *settings,
     if (strcmp(settings->search.providers, "off") == 0)
         return true;
     struct search_tool *search = calloc(1, sizeof(*search));
-    if (search == NULL)
+    if (!search)
         abort();
     search->flights = calloc(1, sizeof(*search->flights));
-    if (search->flights == NULL)
+    if (!search->flights)
         abort();
     search->keep_ms = settings->search.cache_ms;
     tool_init(&search->tool, &kind, function);

@@ -51,7 +51,7 @@ static bool must_wait(const struct search_flight *flight)
 {
     if (!flight->source->provider->serially)
         return false;
-    for (const struct search_flight *other = flight->all->first; other != NULL;
+    for (const struct search_flight *other = flight->all->first; other;
          other = other->next)
         if (other->started && other->source == flight->source)
             return true;
@@ -76,7 +76,7 @@ static void land(struct search_flight *flight, struct view json,
                  const struct err *why)
 {
     take_out(flight);
-    while (flight->waiters != NULL) {
+    while (flight->waiters) {
         struct search_waiter *waiter = flight->waiters;
         flight->waiters = waiter->next;
         waiter->flight = NULL;
@@ -99,7 +99,7 @@ static struct search_flight *flight_new(struct search_flights *flights,
                                         const char *query, int count)
 {
     struct search_flight *flight = calloc(1, sizeof(*flight));
-    if (flight == NULL)
+    if (!flight)
         abort();
     flight->all = flights;
     flight->host = host;
@@ -110,7 +110,7 @@ static struct search_flight *flight_new(struct search_flights *flights,
     buf_init(&flight->body, MAX_BODY);
     buf_init(&flight->answer, MAX_ANSWER);
     struct search_flight **last = &flights->first;
-    while (*last != NULL)
+    while (*last)
         last = &(*last)->next;
     *last = flight;
     return flight;
@@ -121,9 +121,9 @@ void search_flight_join(struct search_flights *flights, struct tool_host *host,
                         int count, struct search_waiter *waiter)
 {
     struct search_flight *flight = flights->first;
-    while (flight != NULL && !is_same(flight, source, query, count))
+    while (flight && !is_same(flight, source, query, count))
         flight = flight->next;
-    bool is_new = flight == NULL;
+    bool is_new = !flight;
     if (is_new)
         flight = flight_new(flights, host, source, query, count);
     waiter->flight = flight;
@@ -136,14 +136,14 @@ void search_flight_join(struct search_flights *flights, struct tool_host *host,
 void search_flight_leave(struct search_waiter *waiter)
 {
     struct search_flight *flight = waiter->flight;
-    if (flight == NULL)
+    if (!flight)
         return;
     struct search_waiter **link = &flight->waiters;
     while (*link != waiter)
         link = &(*link)->next;
     *link = waiter->next;
     waiter->flight = NULL;
-    if (flight->waiters != NULL || flight->all == NULL)
+    if (flight->waiters || !flight->all)
         return;
     take_out(flight);
     flight_free(flight);
@@ -167,7 +167,7 @@ static void give(struct search_flight *flight, json_t *results, json_t *answer)
     json_t *object =
         json_pack("{s:s, s:s, s:O}", "query", flight->query, "provider",
                   flight->source->provider->name, "results", results);
-    if (answer != NULL)
+    if (answer)
         json_object_set(object, "answer", answer);
     char *const secrets[] = { flight->source->key, NULL };
     object = secret_mask_json(object, (struct view){ 0 }, secrets);
@@ -181,8 +181,7 @@ static void give(struct search_flight *flight, json_t *results, json_t *answer)
 static void read_reply(struct search_flight *flight, struct view text)
 {
     struct err why = { .kind = ERR_NONE };
-    json_t *reply =
-        json_loadb(text.data == NULL ? "" : text.data, text.len, 0, NULL);
+    json_t *reply = json_loadb(!text.data ? "" : text.data, text.len, 0, NULL);
     json_t *results = json_array(), *answer = NULL;
     if (!json_is_object(reply))
         err_set(&why, ERR_RETRY, "tool_failed", "its answer is no JSON");
@@ -284,7 +283,7 @@ static void start(struct search_flight *flight)
     source->provider->ask(flight->query, flight->count, &flight->url,
                           &flight->body);
     buf_append(&flight->url, "", 1);
-    if (source->header != NULL)
+    if (source->header)
         headers[count++] = source->header;
     if (flight->body.len > 0)
         headers[count] = "Content-Type: application/json";

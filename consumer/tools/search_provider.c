@@ -12,8 +12,8 @@ enum { MAX_TITLE = 300, MAX_LINK = 2000, MAX_DATE = 64 };
 static json_t *cut(const json_t *text, size_t max)
 {
     struct view whole = { json_string_value(text), json_string_length(text) };
-    struct view head = whole.data != NULL ? view_head(whole, max) : whole;
-    return json_stringn(head.data != NULL ? head.data : "", head.len);
+    struct view head = whole.data ? view_head(whole, max) : whole;
+    return json_stringn(head.data ? head.data : "", head.len);
 }
 
 /* {"title", "url", "text", "published"} onto results; what is no text or too
@@ -35,7 +35,7 @@ static void add_result(json_t *results, const json_t *title, const json_t *url,
 static void add_escaped(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++)
-        if (isalnum((unsigned char)*text) || strchr("-_.~", *text) != NULL)
+        if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
             buf_append(out, text, 1);
         else
             buf_printf(out, "%%%02X", (unsigned char)*text);
@@ -121,7 +121,7 @@ static bool read_bocha(const json_t *reply, json_t *results, json_t **answer,
     if (json_is_integer(code) && json_integer_value(code) != 200)
         return err_set(err, ERR_RETRY, "tool_failed", "code %lld: %.100s",
                        (long long)json_integer_value(code),
-                       why != NULL ? why : "it does not say why");
+                       why ? why : "it does not say why");
     if (!json_is_array(found))
         return no_list(err, "data.webPages.value");
     json_array_foreach(found, i, one) {
@@ -154,13 +154,13 @@ static bool read_brave(const json_t *reply, json_t *results, json_t **answer,
     size_t i;
     json_t *one;
     (void)answer;
-    if (web == NULL && json_is_object(json_object_get(reply, "query")))
+    if (!web && json_is_object(json_object_get(reply, "query")))
         return true; /* nothing was found */
     if (!json_is_array(found))
         return no_list(err, "web.results");
     json_array_foreach(found, i, one) {
         const json_t *published = json_object_get(one, "page_age");
-        if (published == NULL)
+        if (!published)
             published = json_object_get(one, "age");
         add_result(results, json_object_get(one, "title"),
                    json_object_get(one, "url"),

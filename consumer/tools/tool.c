@@ -13,7 +13,7 @@ void tool_init(struct tool *tool, const struct tool_kind *kind,
     tool->function = json_loads(function, 0, NULL);
     const char *name =
         json_string_value(json_object_get(tool->function, "name"));
-    assert(name != NULL);
+    assert(name);
     tool->name = view_dup(view_of(name));
 }
 
@@ -82,21 +82,21 @@ static bool check(const struct tool *tool, const json_t *arguments,
     const json_t *parameters = json_object_get(tool->function, "parameters");
     const json_t *properties = json_object_get(parameters, "properties");
     bool open =
-        json_object_get(parameters, "additionalProperties") != NULL &&
+        json_object_get(parameters, "additionalProperties") &&
         !json_is_false(json_object_get(parameters, "additionalProperties"));
     size_t i;
     const char *name;
     json_t *value;
     json_array_foreach(json_object_get(parameters, "required"), i, value)
         if (json_is_string(value) &&
-            json_object_get(arguments, json_string_value(value)) == NULL)
+            !json_object_get(arguments, json_string_value(value)))
             return err_set(err, ERR_REJECT, "bad_field",
                            "the argument \"%.64s\" is missing",
                            json_string_value(value));
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)arguments, name, value) {
         const json_t *schema = json_object_get(properties, name);
-        if (schema == NULL && !open)
+        if (!schema && !open)
             return err_set(err, ERR_REJECT, "bad_field",
                            "there is no argument \"%.64s\"", name);
         if (!fits(value, schema))

@@ -25,10 +25,10 @@ struct tool_call *tool_call_new(struct tool_host *host, const struct tool *tool,
                                 void *owner, struct err *err)
 {
     json_t *given = tool_arguments(tool, arguments, err);
-    if (given == NULL)
+    if (!given)
         return NULL;
     struct tool_call *call = calloc(1, sizeof(*call) + tool->kind->state_bytes);
-    if (call == NULL)
+    if (!call)
         abort();
     call->host = host;
     call->tool = tool;
@@ -50,7 +50,7 @@ void tool_call_start(struct tool_call *call)
 
 void tool_call_free(struct tool_call *call)
 {
-    if (call == NULL)
+    if (!call)
         return;
     call->tool->kind->finish(call);
     alarm_free(call->later);

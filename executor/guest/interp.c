@@ -32,7 +32,7 @@ static bool failed(struct err *err, const char *what)
 static bool succeeded(PyObject *done)
 {
     Py_XDECREF(done);
-    return done != NULL;
+    return done;
 }
 
 static bool initialize(struct err *err)
@@ -81,7 +81,7 @@ static bool find_at_exit(void)
     interp.at_exit =
         module ? PyObject_GetAttrString(module, "_ncallbacks") : NULL;
     Py_XDECREF(module);
-    return interp.at_exit != NULL;
+    return interp.at_exit;
 }
 
 static long count_at_exit(void)

@@ -63,7 +63,7 @@ static bool memory_allows(size_t bytes)
     void *probe = PyMem_RawMalloc(bytes);
 
     PyMem_RawFree(probe);
-    return probe != NULL;
+    return probe;
 }
 
 static PyObject *display(PyObject *module, PyObject *arguments)

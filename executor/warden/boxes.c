@@ -487,12 +487,12 @@ bool boxes_take(struct boxes *boxes, struct box_request *request)
     }
     /* Not while the session waits for its own: the next one may wait. */
     alarm_set(boxes->retry, request->box ? REFILL_MS : 0);
-    return request->box != NULL;
+    return request->box;
 }
 
 bool boxes_are_wanted(const struct boxes *boxes)
 {
-    return boxes->requests != NULL;
+    return boxes->requests;
 }
 
 void boxes_forget(struct boxes *boxes, struct box_request *request)
@@ -520,7 +520,7 @@ const int *box_namespaces(const struct box *box)
 
 bool box_is_folder(const struct box *box)
 {
-    return box->folder != NULL;
+    return box->folder;
 }
 bool box_has_own_user(const struct box *box)
 {

@@ -73,7 +73,7 @@ bool calls_forget(struct session_calls *calls, struct view id)
     struct session_call *call = calls_find(calls, id);
     if (call && call->done)
         drop_outcome(call);
-    return call != NULL;
+    return call;
 }
 
 void calls_drop(struct session_calls *calls, const struct session_call *call)

@@ -399,7 +399,7 @@ void interpreter_drop_snapshot(struct interpreter *interpreter)
 
 bool interpreter_has_snapshot(const struct interpreter *interpreter)
 {
-    return interpreter->snapshot != NULL;
+    return interpreter->snapshot;
 }
 
 void interpreter_go_back(struct interpreter *interpreter)

@@ -156,7 +156,7 @@ static struct list sound_parts(struct session *session,
     size_t bytes = 0;
     for (size_t i = 0; i < bundle->count; i++) {
         const char *why = why_not(&session->run, &pairs[i], bytes);
-        if (why == NULL) {
+        if (!why) {
             in[sound.count++] = pairs[i];
             bytes += pairs[i].value.len;
         } else {

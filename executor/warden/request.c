@@ -91,7 +91,7 @@ void session_ask(struct session *session, struct peer_request *request)
                         .type = FRAME_OPENED,
                         .session = view_of(session->name),
                         .holder = view_of(session->holder),
-                        .fresh = session->calls.newest == NULL,
+                        .fresh = !session->calls.newest,
                     });
         request_free(request);
         return;

@@ -132,7 +132,7 @@ enum pace session_serve(struct session *session)
     struct err err;
     switch (session->first->frame.type) {
     case FRAME_OPEN:
-        answer_opened(session, session->first, session->calls.newest == NULL);
+        answer_opened(session, session->first, !session->calls.newest);
         session_pop(session);
         break;
     case FRAME_RUN:

@@ -129,7 +129,7 @@ void session_enter(struct session *session, enum session_state next)
 
 bool session_runs_cell(const struct session *session)
 {
-    return session->run.call != NULL;
+    return session->run.call;
 }
 
 uint64_t session_cells_before(const struct session *session)

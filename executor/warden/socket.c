@@ -167,7 +167,7 @@ bool user_drop(struct user_ids ids, struct err *err)
 static void find_closed(const char *path, char *folder, size_t size)
 {
     const char *slash = path;
-    while ((slash = strchr(slash + 1, '/')) != NULL) {
+    while ((slash = strchr(slash + 1, '/'))) {
         snprintf(folder, size, "%.*s", (int)(slash - path), path);
         if (access(folder, X_OK) != 0)
             return;

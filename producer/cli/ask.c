@@ -198,7 +198,7 @@ bool asked_read(struct asked *asked, const struct options *options,
     asked->text = submit->job
                       ? read_text(submit->job, MAX_JOB_BYTES, &size, err)
                       : write_job(submit, question, cells, err);
-    return asked->text != NULL;
+    return asked->text;
 }
 
 void asked_finish(struct asked *asked)

@@ -350,7 +350,7 @@ static bool doctor_server_is_open(struct doctor *doctor)
     cleanup_answer(&pong);
     conn_free(conn);
     address_finish(&address);
-    return pong != NULL;
+    return pong;
 }
 
 void check_login(struct doctor *doctor)

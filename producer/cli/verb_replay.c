@@ -71,7 +71,7 @@ static bool open_redis(struct app *app, struct quern_error *error)
 
     if (!app->quern)
         app->quern = quern_open(&options, error);
-    return app->quern != NULL;
+    return app->quern;
 }
 
 /* 0, or an exit code. */

@@ -54,7 +54,7 @@ static bool blob_extend(struct quern *quern, unsigned int partition,
     command_finish(&command);
     if (reply)
         freeReplyObject(reply);
-    return reply != NULL;
+    return reply;
 }
 
 /* how: SET_NEW, of a key that is not there; SET_AGAIN, of one that is. */

@@ -48,7 +48,7 @@ static bool read_members(struct quern *quern, unsigned int partition,
         member->queue = queue;
         member->partition = partition;
     }
-    return reply != NULL;
+    return reply;
 }
 
 /* The latest first; those of one millisecond as ZRANGE REV has them, or pieces
@@ -71,7 +71,7 @@ static bool count_members(struct quern *quern, unsigned int partition,
                                    (const char *const[]){ NULL }, err);
 
     *total += reply ? reply_number(reply) : 0;
-    return reply != NULL;
+    return reply;
 }
 
 /* The facts of one; those of an expired job are "". */

@@ -104,7 +104,7 @@ static bool read_counts(struct quern *quern, struct quern_endpoints *all,
         if (endpoint)
             add_count(endpoint, word, hash->element[i + 1]);
     }
-    return hash != NULL;
+    return hash;
 }
 
 /* By the clock of the server that holds them. */

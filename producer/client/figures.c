@@ -91,7 +91,7 @@ static bool read_periods(struct quern *quern, unsigned int partition,
     for (size_t i = 0; reply && i < reply->elements; i++)
         add_period(minutes, (span.first + i) * LISTING_PERIOD_MS, span.since,
                    reply->element[i]);
-    return reply != NULL;
+    return reply;
 }
 
 static bool figures_read_partition(struct quern *quern, unsigned int partition,

@@ -34,7 +34,7 @@ static bool read_names(struct quern *quern, unsigned int partition,
     for (size_t i = 0; reply && i < reply->elements; i++)
         if (check_name("queue", reply_view(reply->element[i]), NULL))
             find_queue(queues, reply_view(reply->element[i]));
-    return reply != NULL;
+    return reply;
 }
 
 static bool add_stats(struct quern *quern, unsigned int partition,

@@ -64,7 +64,7 @@ static bool schedule_read_partition(struct quern *quern, unsigned int partition,
         view_copy(schedule->name, sizeof(schedule->name), name);
         read_facts(hash, schedule);
     }
-    return listed != NULL;
+    return listed;
 }
 
 /* Those that never go off again last. */
@@ -174,7 +174,7 @@ static bool set_one(struct quern *quern, unsigned int partition,
                             schedule);
     reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
-    return reply != NULL;
+    return reply;
 }
 
 /* The one of that name may have been another tenant's, and so elsewhere. */

@@ -33,7 +33,7 @@ static bool read_record(struct quern *quern, struct view tenant,
         record->bytes = view_dup((struct view){ reply->str, reply->len });
         record->size = reply->len;
     }
-    return reply != NULL;
+    return reply;
 }
 
 /* One that was closed is remembered for a while. */

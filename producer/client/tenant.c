@@ -73,7 +73,7 @@ static bool count_lanes(struct tenant_census *census, unsigned int partition,
         if (tenant)
             tenant->waiting += waiting;
     }
-    return hash != NULL;
+    return hash;
 }
 
 static bool count_rows(struct tenant_census *census, const redisReply *reply,
@@ -160,7 +160,7 @@ static bool count_use(struct tenant_census *census, unsigned int partition,
         *(tokens ? &tenant->tokens : &tenant->cost) +=
             reply_number(hash->element[i + 1]);
     }
-    return hash != NULL;
+    return hash;
 }
 
 struct limit_row {

@@ -69,7 +69,7 @@ static bool read_drained(struct quern *quern, unsigned int partition,
 
     for (size_t i = 0; names && i < names->elements; i++)
         find_worker(workers, reply_view(names->element[i]))->draining = true;
-    return names != NULL;
+    return names;
 }
 
 /* What has reported before and is silent now is in the list, but has no hash
@@ -106,7 +106,7 @@ static bool worker_read_partition(struct quern *quern, unsigned int partition,
         if (seen_at > worker->seen_at)
             worker->seen_at = seen_at;
     }
-    return listed != NULL;
+    return listed;
 }
 
 static int worker_by_name(const void *a, const void *b)

@@ -15,7 +15,7 @@ void base64_encode(struct view bytes, struct buf *out)
         return;
     }
     to = buf_reserve(out, (bytes.len + 2) / 3 * 4 + 1); /* and a NUL */
-    if (to == NULL)
+    if (!to)
         return;
     out->len += (size_t)EVP_EncodeBlock(
         (unsigned char *)to, (const unsigned char *)bytes.data, (int)bytes.len);
@@ -35,7 +35,7 @@ bool base64_decode(struct view text, struct buf *out)
     if (text.len % 4 != 0 || text.len > INT_MAX / 2)
         return false;
     to = buf_reserve(out, text.len / 4 * 3);
-    if (to == NULL)
+    if (!to)
         return false;
     len = EVP_DecodeBlock((unsigned char *)to, (const unsigned char *)text.data,
                           (int)text.len);

@@ -187,7 +187,7 @@ static bool read_struct(struct json_reader *reader, const struct schema *schema,
 {
     static const struct field any = { .type = FIELD_ANY };
     /* A person may leave v out. */
-    bool adds_version = schema->versioned && json_object_get(json, "v") == NULL;
+    bool adds_version = schema->versioned && !json_object_get(json, "v");
     const char *key;
     size_t len, i = 0;
     json_t *item;
@@ -210,13 +210,13 @@ static bool read_struct(struct json_reader *reader, const struct schema *schema,
 
         if (schema->versioned && view_is(name, "v"))
             field = &any;
-        if (field == NULL && reader->unknown != NULL) {
+        if (!field && reader->unknown) {
             unknown_add(reader->unknown, outer, name);
             continue;
         }
         i++;
         kv->key = string_to(reader, key, len);
-        if (field == NULL)
+        if (!field)
             return fault(&place, reader->err, "bad_field",
                          "is not a member of %s", schema->name);
         if (!read_field(reader, field, item, &kv->val, &place))
@@ -230,7 +230,7 @@ static bool read_list(struct json_reader *reader, const struct schema *of,
                       const json_t *json, msgpack_object *out,
                       const struct field_path *outer)
 {
-    bool plain = of->fields[0].name == NULL;
+    bool plain = !of->fields[0].name;
     json_t *item;
     size_t i;
 

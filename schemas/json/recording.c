@@ -296,7 +296,7 @@ static bool read_member(struct recording_reader *reader, const json_t *line,
     for (size_t i = 0; i < KINDS; i++) {
         const json_t *value = json_object_get(line, kinds[i].name);
 
-        if (value == NULL || json_object_size(line) != 1)
+        if (!value || json_object_size(line) != 1)
             continue;
         if (!reader->begun && i > 0)
             return bad_line(err, "the first line must be {\"recording\": ...}");
@@ -314,7 +314,7 @@ static bool read_line(struct recording_reader *reader, struct view text,
                               JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &fault);
     bool ok;
 
-    if (line == NULL)
+    if (!line)
         return err_set(err, ERR_REJECT, "bad_message", "at byte %d: %.100s",
                        fault.position, fault.text);
     ok = read_member(reader, line, err);

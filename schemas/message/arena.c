@@ -11,11 +11,11 @@ void *arena_alloc(struct arena *arena, size_t size)
 {
     void *memory = NULL;
 
-    if (arena->zone == NULL)
+    if (!arena->zone)
         arena->zone = msgpack_zone_new(ARENA_CHUNK);
-    if (arena->zone != NULL)
+    if (arena->zone)
         memory = msgpack_zone_malloc(arena->zone, size);
-    if (memory == NULL)
+    if (!memory)
         abort();
     return memset(memory, 0, size);
 }
@@ -31,7 +31,7 @@ struct view arena_copy(struct arena *arena, struct view view)
 
 void arena_finish(struct arena *arena)
 {
-    if (arena == NULL || arena->zone == NULL)
+    if (!arena || !arena->zone)
         return;
     msgpack_zone_free(arena->zone);
     arena->zone = NULL;

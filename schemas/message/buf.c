@@ -17,7 +17,7 @@ void buf_init(struct buf *buf, size_t max)
 
 void buf_finish(struct buf *buf)
 {
-    if (buf == NULL)
+    if (!buf)
         return;
     free(buf->data);
     *buf = (struct buf){ .max = buf->max };
@@ -31,11 +31,11 @@ char *buf_reserve(struct buf *buf, size_t len)
         buf->overflow = true;
         return NULL;
     }
-    if (buf->data == NULL || len > buf->room - buf->len) {
+    if (!buf->data || len > buf->room - buf->len) {
         while (room - buf->len < len)
             room = room > buf->max / 2 ? buf->max : room * 2;
         buf->data = realloc(buf->data, room + 1); /* see buf_printf() */
-        if (buf->data == NULL)
+        if (!buf->data)
             abort();
         buf->room = room;
     }
@@ -46,7 +46,7 @@ bool buf_append(struct buf *buf, const void *data, size_t len)
 {
     char *to = buf_reserve(buf, len);
 
-    if (to == NULL)
+    if (!to)
         return false;
     if (len > 0)
         memcpy(to, data, len);
@@ -71,7 +71,7 @@ bool buf_printf(struct buf *buf, const char *format, ...)
     assert(len >= 0);
 
     to = buf_reserve(buf, (size_t)len); /* and a spare byte for the NUL */
-    if (to == NULL)
+    if (!to)
         return false;
     va_start(arguments, format);
     vsnprintf(to, (size_t)len + 1, format, arguments);

@@ -103,7 +103,7 @@ static bool wrong_choice(struct decoder *decoder, const struct field *field,
 {
     CLEANUP(buf_finish) struct buf choice = { .max = 160 };
 
-    for (size_t i = 0; field->names[i] != NULL; i++)
+    for (size_t i = 0; field->names[i]; i++)
         buf_printf(&choice, "%s%s", i > 0 ? ", " : "", field->names[i]);
     text = view_head(text, 64);
     return fault(place, decoder->err, "bad_field",
@@ -119,7 +119,7 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
 
     if (!is_text(value, false))
         return wrong_kind(decoder, value, "text", place);
-    for (int i = 0; field->names[i] != NULL; i++) {
+    for (int i = 0; field->names[i]; i++) {
         if (view_is(text, field->names[i])) {
             *out = i;
             return true;
@@ -134,7 +134,7 @@ static bool is_known(const struct schema *schema, struct view name,
     for (size_t i = 0; i < schema->count; i++)
         if (view_is(name, schema->fields[i].name))
             return true;
-    return schema->versioned && outer == NULL && view_is(name, "v");
+    return schema->versioned && !outer && view_is(name, "v");
 }
 
 static void note_unknown(struct decoder *decoder, const struct schema *schema,
@@ -155,7 +155,7 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
 {
     if (value->type != MSGPACK_OBJECT_MAP)
         return wrong_kind(decoder, value, "a map", outer);
-    if (decoder->unknown != NULL)
+    if (decoder->unknown)
         note_unknown(decoder, schema, &value->via.map, outer);
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
@@ -163,12 +163,12 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
         const msgpack_object *member = value_member(value, field->name);
         void *at = out + field->offset;
 
-        if (member != NULL && !decode_field(decoder, field, member, at, &place))
+        if (member && !decode_field(decoder, field, member, at, &place))
             return false;
         /* An enum's first name is a value like the others; elsewhere what is
          * there but empty is as good as absent. */
         if (!rule_given(field,
-                        field->type == FIELD_ENUM ? member == NULL
+                        field->type == FIELD_ENUM ? !member
                                                   : field_is_empty(field, at),
                         &place, decoder->err))
             return false;
@@ -181,7 +181,7 @@ static bool decode_list(struct decoder *decoder, const struct field *field,
                         const struct field_path *outer)
 {
     const struct schema *of = field->of;
-    bool plain = of->fields[0].name == NULL;
+    bool plain = !of->fields[0].name;
     char *items;
 
     if (value->type != MSGPACK_OBJECT_ARRAY)
@@ -267,7 +267,7 @@ static bool version_is_ours(const msgpack_object *message, struct err *err)
 {
     const msgpack_object *v = value_member(message, "v");
 
-    if (v == NULL)
+    if (!v)
         return err_set(err, ERR_REJECT, "unsupported_version",
                        "v is missing, must be %d", MESSAGE_VERSION);
     if (v->type != MSGPACK_OBJECT_POSITIVE_INTEGER)

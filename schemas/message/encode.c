@@ -53,7 +53,7 @@ static bool encode_enum(struct encoder *encoder, const struct field *field,
 {
     int count = 0;
 
-    while (field->names[count] != NULL)
+    while (field->names[count])
         count++;
     if (value < 0 || value >= count)
         return fault(place, encoder->err, "bad_field", "is %d, must be 0 to %d",
@@ -101,7 +101,7 @@ static bool encode_list(struct encoder *encoder, const struct field *field,
                         const struct list *list, const struct field_path *outer)
 {
     const struct schema *of = field->of;
-    bool plain = of->fields[0].name == NULL;
+    bool plain = !of->fields[0].name;
     const char *items = list->items;
 
     if (!rule_count(field, list->count, outer, encoder->err))

@@ -37,7 +37,7 @@ bool err_set(struct err *err, enum err_kind kind, const char *code,
     char text[2 * sizeof(err->text)];
     va_list arguments;
 
-    if (err == NULL)
+    if (!err)
         return false;
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
@@ -55,7 +55,7 @@ bool err_prefix(struct err *err, const char *format, ...)
     va_list arguments;
     size_t len;
 
-    if (err == NULL)
+    if (!err)
         return false;
     va_start(arguments, format);
     vsnprintf(text, sizeof(err->text), format, arguments);

@@ -54,7 +54,7 @@ bool id_parse(struct view text, unsigned int *partition)
         if (i >= 15 && i < 18)
             rand_a = rand_a << 4 | (unsigned int)digit;
     }
-    if (partition != NULL)
+    if (partition)
         *partition = rand_a;
     return true;
 }

@@ -376,7 +376,7 @@ static bool check_env(const struct job *job, struct err *err)
                          "0-9 _ and not begin with a digit",
                          VIEW_ARG(name), MAX_NAME_BYTES);
         if (pairs[i].value.len > 0 &&
-            memchr(pairs[i].value.data, '\0', pairs[i].value.len) != NULL)
+            memchr(pairs[i].value.data, '\0', pairs[i].value.len))
             return fault(&place, err, "bad_field",
                          "has a NUL in the value of \"%.*s\"", VIEW_ARG(name));
         bytes += pairs[i].key.len + pairs[i].value.len;
@@ -409,7 +409,7 @@ static bool check_parts(const struct field_path *list,
         if (part->type != MSGPACK_OBJECT_MAP)
             return fault(&place, err, "bad_field", "must be a map");
         part = value_member(part, "type");
-        if (part == NULL || part->type != MSGPACK_OBJECT_STR)
+        if (!part || part->type != MSGPACK_OBJECT_STR)
             return fault(&type, err, part ? "bad_field" : "missing_field",
                          part ? "must be text" : "is required");
     }
@@ -424,7 +424,7 @@ static bool check_content(const struct field_path *outer,
     const struct field_path place = { .outer = outer, .name = "content" };
     const msgpack_object *content = value_member(message, "content");
 
-    if (content == NULL)
+    if (!content)
         return view_is(role, "assistant") ||
                fault(&place, err, "missing_field", "is required");
     if (content->type == MSGPACK_OBJECT_ARRAY)
@@ -443,7 +443,7 @@ static bool check_message(const struct field_path *place,
 
     if (message->type != MSGPACK_OBJECT_MAP)
         return fault(place, err, "bad_field", "must be a map");
-    if (value == NULL)
+    if (!value)
         return fault(&role, err, "missing_field", "is required");
     if (value->type != MSGPACK_OBJECT_STR)
         return fault(&role, err, "bad_field", "must be text");
@@ -460,7 +460,7 @@ static bool check_messages(const struct job *job, struct err *err)
 {
     const struct field_path list = { .name = "messages" };
 
-    if (job->messages == NULL)
+    if (!job->messages)
         return true;
     if (job->messages->type != MSGPACK_OBJECT_ARRAY)
         return fault(&list, err, "bad_field", "must be an array of maps");
@@ -518,8 +518,7 @@ static bool check_paths(const struct job *job, struct err *err)
     const struct view *names = job->action.names.items;
 
     for (size_t i = 0; i < job->action.names.count; i++)
-        if (names[i].len == 0 ||
-            memchr(names[i].data, '\0', names[i].len) != NULL)
+        if (names[i].len == 0 || memchr(names[i].data, '\0', names[i].len))
             return err_set(err, ERR_REJECT, "bad_field",
                            "action.names[%zu] must be a path without NUL", i);
     return true;
@@ -527,7 +526,7 @@ static bool check_paths(const struct job *job, struct err *err)
 
 static bool check_output(const struct job *job, struct err *err)
 {
-    if (job->output_schema == NULL)
+    if (!job->output_schema)
         return true;
     if (job->output_schema->type != MSGPACK_OBJECT_MAP)
         return err_set(err, ERR_REJECT, "bad_field",
@@ -581,7 +580,7 @@ static bool check_trace(const struct job *job, struct err *err)
 
 static bool check_parameters(const struct job *job, struct err *err)
 {
-    if (job->parameters == NULL)
+    if (!job->parameters)
         return true;
     if (job->kind != JOB_CONVERSATION)
         return err_set(err, ERR_REJECT, "bad_field",
@@ -592,7 +591,7 @@ static bool check_parameters(const struct job *job, struct err *err)
 /* What each kind must have, and must not. */
 static bool check_kind(const struct job *job, struct err *err)
 {
-    bool talks = job->messages != NULL || job->prompt.len > 0;
+    bool talks = job->messages || job->prompt.len > 0;
     bool asks = job->approve.count > 0 || job->approval_ms > 0 ||
                 job->approval_default != APPROVAL_UNSAID;
 
@@ -624,7 +623,7 @@ static bool check_kind(const struct job *job, struct err *err)
         return err_set(err, ERR_REJECT, "missing_field",
                        "prompt, messages or files are required for a "
                        "conversation");
-    if (job->messages != NULL && job->prompt.len > 0)
+    if (job->messages && job->prompt.len > 0)
         return err_set(err, ERR_REJECT, "bad_field",
                        "prompt and messages exclude each other");
     if (job->cells.count > 0)

@@ -36,11 +36,11 @@ enum pace machine_go(struct machine *machine, unsigned int next)
                 next < kind->count ? kind->states[next].name : "?");
         abort();
     }
-    if (machine_trace != NULL)
+    if (machine_trace)
         machine_trace(machine, next);
     machine->state = next;
     machine->begun = machine->landed = false;
-    if (kind->entered != NULL)
+    if (kind->entered)
         kind->entered(machine->owner);
     return AGAIN;
 }
@@ -50,12 +50,12 @@ static enum pace step(struct machine *machine)
     const struct machine_state *row = row_of(machine);
     if (!machine->begun) {
         machine->begun = true;
-        if (row->enter != NULL)
+        if (row->enter)
             return row->enter(machine->owner);
     }
-    if (machine->landed && row->landed != NULL)
+    if (machine->landed && row->landed)
         return row->landed(machine->owner);
-    return row->step != NULL ? row->step(machine->owner) : WAIT;
+    return row->step ? row->step(machine->owner) : WAIT;
 }
 
 void machine_run(struct machine *machine)
@@ -68,7 +68,7 @@ void machine_run(struct machine *machine)
     machine->running = true;
     do {
         machine->again = false;
-        if (kind->before != NULL)
+        if (kind->before)
             kind->before(machine->owner);
         pace = step(machine);
     } while (pace == AGAIN || machine->again);

@@ -13,9 +13,9 @@ enum { UNKNOWN_NAMED = 5 };
 
 static void print_place(const struct field_path *place, struct buf *path)
 {
-    if (place->outer != NULL)
+    if (place->outer)
         print_place(place->outer, path);
-    if (place->name == NULL)
+    if (!place->name)
         buf_printf(path, "[%zu]", place->index);
     else
         buf_printf(path, "%s%s", path->len > 0 ? "." : "", place->name);
@@ -29,7 +29,7 @@ void unknown_add(struct unknown *unknown, const struct field_path *outer,
 
     if (++unknown->count > UNKNOWN_NAMED)
         return;
-    if (outer != NULL)
+    if (outer)
         print_place(outer, &path);
     name = view_head(name, 40);
     snprintf(unknown->names + len, sizeof(unknown->names) - len,
@@ -77,7 +77,7 @@ bool fault(const struct field_path *place, struct err *err, const char *code,
     char sentence[256];
     va_list arguments;
 
-    if (place != NULL)
+    if (place)
         print_place(place, &path);
     else
         buf_printf(&path, "the message");
@@ -184,7 +184,7 @@ bool field_is_empty(const struct field *field, const void *in)
     case FIELD_ENUM:
         return *(const int *)in == 0;
     case FIELD_ANY:
-        return *(const msgpack_object *const *)in == NULL;
+        return !*(const msgpack_object *const *)in;
     case FIELD_STRUCT:
         return struct_is_empty(field->of, in);
     case FIELD_LIST:

@@ -82,7 +82,7 @@ static bool many_keys_differ(const msgpack_object_map *map, struct err *err)
     CLEANUP(cleanup_free)
     struct view *keys = calloc(map->size, sizeof(*keys));
 
-    if (keys == NULL)
+    if (!keys)
         abort();
     for (uint32_t i = 0; i < map->size; i++)
         keys[i] = key_at(map, i);

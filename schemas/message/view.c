@@ -115,7 +115,7 @@ char *view_dup(struct view view)
 {
     char *copy = malloc(view.len + 1);
 
-    if (copy == NULL)
+    if (!copy)
         abort();
     if (view.len > 0)
         memcpy(copy, view.data, view.len);

@@ -33,7 +33,7 @@ struct endpoint_id endpoint_id_make(struct view name, const char *hash)
 static bool are_digits(const char *text)
 {
     for (int i = 0; i < ENDPOINT_DIGITS; i++)
-        if (text[i] == '\0' || strchr("0123456789abcdef", text[i]) == NULL)
+        if (text[i] == '\0' || !strchr("0123456789abcdef", text[i]))
             return false;
     return true;
 }
@@ -47,7 +47,7 @@ bool endpoint_id_read(struct view id, struct view *name)
         !are_digits(id.data + id.len - ENDPOINT_DIGITS))
         return false;
     *name = (struct view){ id.data, id.len - mark };
-    return view_is_utf8(*name) && memchr(name->data, '\0', name->len) == NULL;
+    return view_is_utf8(*name) && !memchr(name->data, '\0', name->len);
 }
 
 /* The word is behind the last space, as names may have some. */
@@ -56,7 +56,7 @@ bool endpoint_field_read(struct view field, struct view *id, struct view *word)
     const char *space =
         field.len > 0 ? memrchr(field.data, ' ', field.len) : NULL;
 
-    if (space == NULL)
+    if (!space)
         return false;
     size_t len = (size_t)(space - field.data);
     *id = (struct view){ field.data, len };

@@ -61,7 +61,7 @@ void transition_submit_many(struct command *command, const struct names *names,
 bool transition_submitted_many(const redisReply *reply, size_t count,
                                struct err *err)
 {
-    return step_expect(reply, "submit_many", count, err) != NULL;
+    return step_expect(reply, "submit_many", count, err);
 }
 
 bool transition_submitted(const redisReply *reply, struct view *id,
@@ -254,7 +254,7 @@ void transition_finish_many(struct command *command, const struct names *names,
 bool transition_finished_many(const redisReply *reply, size_t count,
                               struct err *err)
 {
-    return step_expect(reply, "finish_many", count, err) != NULL;
+    return step_expect(reply, "finish_many", count, err);
 }
 
 void transition_release(struct command *command, const struct names *names,
