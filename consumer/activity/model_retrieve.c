@@ -21,7 +21,7 @@ struct reply_retrieval {
                                     asked is in its place; NULL: it is that */
     struct retrieval *running;
     bool begun; /* pieces of it were told */
-    enum retrieved what;
+    enum retrieval_outcome what;
     struct model_failure failure;
     uint64_t since_ms; /* when it was asked for first; 0: not yet */
     uint64_t pause_ms;
@@ -166,7 +166,7 @@ static void on_reasoning(void *owner, struct view text)
 }
 
 /* That it has kept something does not say that it can make anything now. */
-static void tell_endpoint(struct model_turn *turn, enum retrieved what,
+static void tell_endpoint(struct model_turn *turn, enum retrieval_outcome what,
                           const struct model_failure *failure)
 {
     if (what == RETRIEVED_AWAY)
@@ -183,7 +183,7 @@ static void stay(struct model_turn *turn)
     turn->retrieval->home = NULL;
 }
 
-static void on_done(void *owner, enum retrieved what,
+static void on_done(void *owner, enum retrieval_outcome what,
                     const struct model_reply *reply,
                     const struct model_failure *failure)
 {

@@ -139,7 +139,7 @@ struct attempt {
     uint64_t renewed_ms; /* when blobs were, since the start; 0: not yet */
 
     struct buf partial; /* what was streamed of a reply that has no end */
-    struct ending ending;
+    struct job_outcome ending;
     struct arena answer; /* of ending's lists */
     struct buf result;
 };

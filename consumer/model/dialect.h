@@ -28,7 +28,7 @@ struct dialect_lesson {
 };
 
 /* Whether a reply can be fetched when its stream has broken off. */
-enum keeping {
+enum reply_storage {
     KEEPS_NONE,
     KEEPS_MADE,   /* one that has come to its end */
     KEEPS_MAKING, /* it is made on, whoever listens, until it is cancelled */
@@ -57,7 +57,7 @@ struct dialect {
     /* What becomes of replies to such requests, and where they are, behind the
      * endpoint's URL, by their id (%s): all three, or none, and then nothing is
      * kept. */
-    enum keeping (*keeping)(const struct model_endpoint *endpoint);
+    enum reply_storage (*keeping)(const struct model_endpoint *endpoint);
     const char *kept_path;
     /* What is to be asked for with it: "?...", or "". */
     const char *(*kept_query)(const struct model_endpoint *endpoint);

@@ -52,19 +52,19 @@ struct rate_limit {
 };
 
 /* By the headers of one answer. */
-struct rate_said {
+struct rate_report {
     struct rate_limit limits[RATE_LIMITS];
     size_t count;
 };
 
 /* Any header; those of other things are passed over. unix_ms: now, for limits
  * that begin anew at a time of day, by the clock of who says it. */
-void rate_hear(struct rate_said *said, struct view name, struct view value,
+void rate_hear(struct rate_report *said, struct view name, struct view value,
                uint64_t unix_ms);
 
 /* Of one endpoint; zeroed: nothing is known. */
 struct rate {
-    struct rate_said now;
+    struct rate_report now;
     uint64_t took[RATE_KINDS]; /* by the last request that came to its end */
     uint64_t asked;            /* requests, so far */
     uint64_t newest;           /* whose answer counts; 0: none has come */
@@ -78,7 +78,7 @@ uint64_t rate_sent(struct rate *rate);
 /* What the answer to that request says, when it begins; what it has taken, when
  * it is whole. Both return how long everybody has to wait who asks there, us or
  * others, because too little is left for one more; 0: there is enough. */
-uint64_t rate_take(struct rate *rate, const struct rate_said *said,
+uint64_t rate_take(struct rate *rate, const struct rate_report *said,
                    uint64_t number, uint64_t now_ms);
 uint64_t rate_used(struct rate *rate, const struct rate_use *use,
                    uint64_t now_ms);

@@ -479,7 +479,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
 
 /* An operator's choice: "background" goes on without a listener, and is refused
  * without "store". */
-static enum keeping keeping(const struct model_endpoint *endpoint)
+static enum reply_storage keeping(const struct model_endpoint *endpoint)
 {
     const json_t *parameters = endpoint->parameters;
 

@@ -17,7 +17,7 @@
 
 #include "consumer/model/model.h"
 
-enum retrieved {
+enum retrieval_outcome {
     RETRIEVED_REPLY,
     RETRIEVED_BAD, /* ERR_REJECT: another one would be like it */
     RETRIEVED_UNFINISHED,
@@ -32,7 +32,7 @@ struct retrieval_events {
 
     /* RETRIEVED_REPLY has a reply, all else a failure; borrowed, for the call.
      */
-    void (*on_done)(void *owner, enum retrieved what,
+    void (*on_done)(void *owner, enum retrieval_outcome what,
                     const struct model_reply *reply,
                     const struct model_failure *failure);
 };

@@ -9,7 +9,7 @@
 
 #include "consumer/conversation/conversation.h"
 
-struct ending {
+struct job_outcome {
     struct view id;
     int status;     /* enum job_state, a terminal one */
     struct err why; /* failed, incomplete, cancelled */
@@ -22,17 +22,17 @@ struct ending {
                                    file_ref */
     struct session_record record;
     struct list metadata; /* of a job that could not be read; else the job's */
-    const struct unknown *unknown; /* the same; may be NULL */
+    const struct unknown_members *unknown; /* the same; may be NULL */
 };
 
 /* Initializes out. conversation: NULL or unfinished when the job could not
  * even be read. */
 void result_write(struct buf *out, struct conversation *conversation,
-                  const struct ending *ending);
+                  const struct job_outcome *ending);
 
 /* The data of the terminal event: initializes out. */
 void result_event(struct buf *out, const struct conversation *conversation,
-                  const struct ending *ending);
+                  const struct job_outcome *ending);
 
 /* The error as results and events carry it; borrows why. */
 struct result_error result_error_of(const struct err *why);

@@ -44,7 +44,7 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/machine.h"
 
-enum session_state {
+enum python_state {
     IDLE,
     AWAY,
     CLAIMING,
@@ -83,7 +83,7 @@ struct python_session {
     struct session_events events;
     void *owner;
     char name[80];
-    struct machine machine; /* enum session_state */
+    struct machine machine; /* enum python_state */
     struct alarm *alarm;    /* the state's limit */
     struct executor_watch watch;
     struct session_request request;
@@ -106,8 +106,7 @@ void session_init_machine(struct python_session *session);
  * may be gone. */
 void session_run(struct python_session *session);
 /* Always AGAIN. */
-enum pace session_enter(struct python_session *session,
-                        enum session_state next);
+enum pace session_enter(struct python_session *session, enum python_state next);
 /* The request is carried out; it failed. */
 enum pace session_done(struct python_session *session);
 enum pace session_fail(struct python_session *session, const struct err *why);
@@ -126,7 +125,7 @@ executor_answer session_answered;
  * that asked is over. */
 enum pace session_fetch_blob(struct python_session *session, struct view blob,
                              store_done *done);
-bool session_heard(struct python_session *session, enum session_state state);
+bool session_heard(struct python_session *session, enum python_state state);
 
 /* The code of that call calls a tool; its clock stops meanwhile. rerun: it is
  * an earlier cell. */

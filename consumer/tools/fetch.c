@@ -34,7 +34,7 @@ static const char function[] =
 /* What the calls share. */
 struct fetches {
     unsigned int running;
-    struct fetching *waiting; /* the last one first */
+    struct fetch_call *waiting; /* the last one first */
 };
 
 struct fetch_tool {
@@ -43,9 +43,9 @@ struct fetch_tool {
     struct fetches *fetches;
 };
 
-struct fetching {
-    struct fetching *next; /* that waits */
-    bool runs;             /* it is one of MAX_FETCHES */
+struct fetch_call {
+    struct fetch_call *next; /* that waits */
+    bool runs;               /* it is one of MAX_FETCHES */
     const struct fetch_tool *fetch;
     struct tool_call *call;
     CURLU *url;
@@ -60,7 +60,7 @@ struct fetching {
     struct err refused; /* by the policy */
 };
 
-static void ask(struct fetching *fetching);
+static void ask(struct fetch_call *fetching);
 
 /* ---------------------------------------------------------------- the URL */
 
@@ -88,7 +88,7 @@ static bool is_web(CURLU *url)
 }
 
 /* A first one, or where a redirect points to, seen from there. */
-static bool set_url(struct fetching *fetching, const char *text,
+static bool set_url(struct fetch_call *fetching, const char *text,
                     struct err *err)
 {
     CURLU *url = fetching->url;
@@ -125,7 +125,7 @@ static bool set_url(struct fetching *fetching, const char *text,
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct fetching *fetching = tool_call_state(call);
+    struct fetch_call *fetching = tool_call_state(call);
     json_int_t offset =
         json_integer_value(json_object_get(arguments, "offset"));
     fetching->call = call;
@@ -142,9 +142,9 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
                    json_string_value(json_object_get(arguments, "url")), err);
 }
 
-static void leave_queue(struct fetching *fetching)
+static void leave_queue(struct fetch_call *fetching)
 {
-    struct fetching **link = &fetching->fetch->fetches->waiting;
+    struct fetch_call **link = &fetching->fetch->fetches->waiting;
     while (*link && *link != fetching)
         link = &(*link)->next;
     if (*link)
@@ -154,7 +154,7 @@ static void leave_queue(struct fetching *fetching)
 /* The one that has waited the longest is the last one. */
 static void start_next(struct fetches *fetches)
 {
-    struct fetching *next = fetches->waiting;
+    struct fetch_call *next = fetches->waiting;
     while (next && next->next)
         next = next->next;
     if (!next)
@@ -167,7 +167,7 @@ static void start_next(struct fetches *fetches)
 
 static void finish(struct tool_call *call)
 {
-    struct fetching *fetching = tool_call_state(call);
+    struct fetch_call *fetching = tool_call_state(call);
     struct fetches *fetches = fetching->fetch->fetches;
     http_cancel(fetching->http);
     reader_cancel(fetching->reader);
@@ -186,7 +186,7 @@ static void finish(struct tool_call *call)
 
 static void on_read(void *owner, struct view json, const struct err *why)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     fetching->reader = NULL;
     if (why->kind == ERR_NONE)
         tool_call_give(fetching->call, json);
@@ -194,7 +194,7 @@ static void on_read(void *owner, struct view json, const struct err *why)
         tool_call_fail(fetching->call, why);
 }
 
-static void start_reader(struct fetching *fetching)
+static void start_reader(struct fetch_call *fetching)
 {
     struct document document = {
         .url = fetching->text,
@@ -211,7 +211,7 @@ static void start_reader(struct fetching *fetching)
 
 static bool guard(void *owner, const struct sockaddr *address)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     return fetch_policy_allows(&fetching->fetch->policy, fetching->host,
                                address, &fetching->refused);
 }
@@ -221,7 +221,7 @@ static bool guard(void *owner, const struct sockaddr *address)
 static enum http_verdict on_body(void *owner, unsigned status,
                                  struct view bytes)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     (void)status;
     size_t room = MAX_DOCUMENT - fetching->body.len;
     fetching->cut = bytes.len > room;
@@ -236,7 +236,7 @@ static bool is_redirect(unsigned status)
            status == 308;
 }
 
-static bool follow(struct fetching *fetching,
+static bool follow(struct fetch_call *fetching,
                    const struct http_response *response, struct err *err)
 {
     if (*response->location == '\0')
@@ -252,7 +252,7 @@ static bool follow(struct fetching *fetching,
 }
 
 /* False: err says why there is nothing to read. */
-static bool take(struct fetching *fetching,
+static bool take(struct fetch_call *fetching,
                  const struct http_response *response, struct err *err)
 {
     bool answered = response->end == HTTP_ANSWERED || fetching->cut;
@@ -274,7 +274,7 @@ static bool take(struct fetching *fetching,
 
 static void on_done(void *owner, const struct http_response *response)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     struct err err;
     fetching->http = NULL;
     if (!take(fetching, response, &err))
@@ -285,7 +285,7 @@ static void on_done(void *owner, const struct http_response *response)
         start_reader(fetching);
 }
 
-static void ask(struct fetching *fetching)
+static void ask(struct fetch_call *fetching)
 {
     static const struct http_events events = { on_body, on_done };
     static const char *const headers[] = {
@@ -312,7 +312,7 @@ static void ask(struct fetching *fetching)
 
 static void start(struct tool_call *call)
 {
-    struct fetching *fetching = tool_call_state(call);
+    struct fetch_call *fetching = tool_call_state(call);
     struct fetches *fetches = fetching->fetch->fetches;
     fetching->runs = fetches->running < MAX_FETCHES;
     if (fetching->runs) {
@@ -337,7 +337,7 @@ struct tool *fetch_tool_new(const char *allow, const char *deny,
                             struct err *err)
 {
     static const struct tool_kind kind = {
-        .state_bytes = sizeof(struct fetching),
+        .state_bytes = sizeof(struct fetch_call),
         .prepare = prepare,
         .start = start,
         .finish = finish,

@@ -13,13 +13,13 @@ static const char function[] =
     "  \"description\": \"A text in Markdown, or any JSON value\"}},"
     " \"required\": [\"answer\"], \"additionalProperties\": false}}";
 
-struct finishing {
+struct final_answer {
     char *answer; /* JSON */
 };
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct finishing *finishing = tool_call_state(call);
+    struct final_answer *finishing = tool_call_state(call);
     (void)err;
     finishing->answer = json_dumps(json_object_get(arguments, "answer"),
                                    JSON_COMPACT | JSON_ENCODE_ANY);
@@ -28,7 +28,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void give(struct tool_call *call)
 {
-    const struct finishing *finishing = tool_call_state(call);
+    const struct final_answer *finishing = tool_call_state(call);
     tool_call_give(call, view_of(finishing->answer));
 }
 
@@ -39,7 +39,7 @@ static void start(struct tool_call *call)
 
 static void finish(struct tool_call *call)
 {
-    free(((struct finishing *)tool_call_state(call))->answer);
+    free(((struct final_answer *)tool_call_state(call))->answer);
 }
 
 static void free_tool(struct tool *tool)
@@ -50,7 +50,7 @@ static void free_tool(struct tool *tool)
 
 bool final_add(struct catalog *catalog, struct err *err)
 {
-    static const struct tool_kind kind = { sizeof(struct finishing), prepare,
+    static const struct tool_kind kind = { sizeof(struct final_answer), prepare,
                                            start, finish, free_tool };
     if (catalog_find(catalog, VIEW(TOOL_FINAL)))
         return err_set(err, ERR_REJECT, "bad_setting",

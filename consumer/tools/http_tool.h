@@ -33,7 +33,7 @@ struct http_tool {
     struct tool tool;
     char *url;              /* with {argument} */
     struct headers headers; /* of a POST with the type of its body */
-    struct signing signing;
+    struct signing_key signing;
     bool post;
     uint64_t total_ms;
     size_t max_bytes;

@@ -13,7 +13,7 @@ enum {
     ERROR_BODY_BYTES = 300,
 };
 
-struct asking {
+struct http_tool_call {
     struct http_call *http;
     struct buf url, body;
     struct buf answer;         /* as it comes */
@@ -22,7 +22,7 @@ struct asking {
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     const struct http_tool *tool = http_tool_of(tool_call_tool(call));
     buf_init(&asking->url, MAX_URL);
     buf_init(&asking->body, MAX_TOOL_BYTES);
@@ -34,7 +34,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void finish(struct tool_call *call)
 {
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     http_cancel(asking->http);
     buf_finish(&asking->url);
     buf_finish(&asking->body);
@@ -45,7 +45,7 @@ static void finish(struct tool_call *call)
 static enum http_verdict on_body(void *owner, unsigned status,
                                  struct view bytes)
 {
-    struct asking *asking = tool_call_state(owner);
+    struct http_tool_call *asking = tool_call_state(owner);
     (void)status;
     buf_add(&asking->answer, bytes);
     return HTTP_PAYLOAD;
@@ -65,7 +65,7 @@ static void refusal(const struct http_tool *tool, unsigned status,
 static void on_done(void *owner, const struct http_response *response)
 {
     struct tool_call *call = owner;
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     struct view body = buf_view(&asking->answer);
     const struct http_tool *tool = http_tool_of(tool_call_tool(call));
     struct err why = { .kind = ERR_NONE };
@@ -86,7 +86,8 @@ static void on_done(void *owner, const struct http_response *response)
 
 /* The operator's, those that name the job, and the signature over these. */
 static void write_headers(const struct http_tool *tool,
-                          const struct asking *asking, struct mcp_lines *lines)
+                          const struct http_tool_call *asking,
+                          struct mcp_lines *lines)
 {
     struct signed_request request = {
         .method = tool->post ? "POST" : "GET",
@@ -107,7 +108,7 @@ static void write_headers(const struct http_tool *tool,
 static void start(struct tool_call *call)
 {
     static const struct http_events events = { on_body, on_done };
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     const struct http_tool *tool = http_tool_of(tool_call_tool(call));
     struct mcp_lines lines = { .count = 0 };
     write_headers(tool, asking, &lines);
@@ -126,7 +127,7 @@ static void start(struct tool_call *call)
 }
 
 const struct tool_kind http_tool_kind = {
-    .state_bytes = sizeof(struct asking),
+    .state_bytes = sizeof(struct http_tool_call),
     .prepare = prepare,
     .start = start,
     .finish = finish,

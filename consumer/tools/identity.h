@@ -31,16 +31,16 @@ struct caller {
 };
 
 /* secret NULL: requests are not signed. */
-struct signing {
+struct signing_key {
     char *secret, *key_id;
 };
 
 /* value: {secret, key_id}. Error: bad_setting; the secret is never told, and
  * headers know it: the server, which has it too, could repeat it. What was read
  * so far is signing_finish()'s. */
-bool signing_read(struct signing *signing, struct headers *headers,
+bool signing_read(struct signing_key *signing, struct headers *headers,
                   const json_t *value, struct err *err);
-void signing_finish(struct signing *signing); /* accepts a zeroed one */
+void signing_finish(struct signing_key *signing); /* accepts a zeroed one */
 
 /* Whether each {{ in the text begins a name that there is. Error: bad_setting,
  * what is wrong. */
@@ -58,7 +58,7 @@ struct signed_request {
 };
 /* Adds Content-Digest, Signature-Input and Signature, if requests are signed.
  */
-void signing_write(const struct signing *signing,
+void signing_write(const struct signing_key *signing,
                    const struct signed_request *request,
                    struct mcp_lines *lines);
 

@@ -4,7 +4,7 @@
 #include "consumer/tools/tool_call.h"
 #include "schemas/message/buf.h"
 
-struct calling {
+struct mcp_call {
     struct tool_call *call;
     const struct mcp_tool *tool;
     json_t *arguments;
@@ -15,11 +15,11 @@ struct calling {
     bool again;      /* it has been made before */
 };
 
-static void ask(struct calling *calling);
+static void ask(struct mcp_call *calling);
 
 static void on_joined(void *owner, const struct err *why)
 {
-    struct calling *calling = owner;
+    struct mcp_call *calling = owner;
     if (why->kind == ERR_NONE)
         ask(calling);
     else
@@ -28,7 +28,7 @@ static void on_joined(void *owner, const struct err *why)
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct calling *calling = tool_call_state(call);
+    struct mcp_call *calling = tool_call_state(call);
     calling->call = call;
     calling->tool = (const struct mcp_tool *)tool_call_tool(call);
     calling->arguments = json_incref(arguments);
@@ -40,14 +40,14 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void finish(struct tool_call *call)
 {
-    struct calling *calling = tool_call_state(call);
+    struct mcp_call *calling = tool_call_state(call);
     mcp_exchange_cancel(calling->exchange);
     mcp_link_leave(&calling->waiter);
     json_decref(calling->arguments);
     mcp_lines_finish(&calling->identity);
 }
 
-static void give(struct calling *calling, const json_t *result)
+static void give(struct mcp_call *calling, const json_t *result)
 {
     const struct mcp_server *server = calling->tool->link->server;
     CLEANUP(buf_finish) struct buf data;
@@ -61,7 +61,7 @@ static void give(struct calling *calling, const json_t *result)
     tool_call_fail(calling->call, &why);
 }
 
-static void fail(struct calling *calling, const struct mcp_answer *answer)
+static void fail(struct mcp_call *calling, const struct mcp_answer *answer)
 {
     struct err why = answer->why;
     bool sent = answer->end == MCP_LOST || answer->end == MCP_LATE;
@@ -74,7 +74,7 @@ static void fail(struct calling *calling, const struct mcp_answer *answer)
 
 static void on_answered(void *owner, const struct mcp_answer *answer)
 {
-    struct calling *calling = owner;
+    struct mcp_call *calling = owner;
     struct mcp_link *link = calling->tool->link;
     bool stale = mcp_link_is_stale(link, answer);
     bool lost = answer->end == MCP_LOST && calling->tool->tool.repeat;
@@ -91,7 +91,7 @@ static void on_answered(void *owner, const struct mcp_answer *answer)
     }
 }
 
-static void ask(struct calling *calling)
+static void ask(struct mcp_call *calling)
 {
     const struct mcp_tool *tool = calling->tool;
     struct mcp_server *server = tool->link->server;
@@ -115,7 +115,7 @@ static void ask(struct calling *calling)
 
 static void start(struct tool_call *call)
 {
-    struct calling *calling = tool_call_state(call);
+    struct mcp_call *calling = tool_call_state(call);
     if (calling->tool->link->state == MCP_LINK_OPEN)
         ask(calling);
     else
@@ -123,7 +123,7 @@ static void start(struct tool_call *call)
 }
 
 const struct tool_kind mcp_tool_kind = {
-    .state_bytes = sizeof(struct calling),
+    .state_bytes = sizeof(struct mcp_call),
     .prepare = prepare,
     .start = start,
     .finish = finish,

@@ -46,7 +46,7 @@ enum mcp_era {
 struct mcp_server {
     char *name, *url;
     struct headers headers;
-    struct signing signing;
+    struct signing_key signing;
     json_t *tools;  /* a list of names, or NULL */
     json_t *repeat; /* the same, or true */
     json_t *approve;

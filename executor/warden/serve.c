@@ -76,7 +76,7 @@ static struct list copy_env(struct arena *arena, const struct list *env)
 }
 
 /* What a cell runs, also when it has to run again. */
-static void keep_asked(struct cell_run *run, const struct frame *frame)
+static void keep_asked(struct running_cell *run, const struct frame *frame)
 {
     struct arena *arena = &run->asked_arena;
     run->asked = (struct guest_frame){
@@ -93,7 +93,7 @@ static void keep_asked(struct cell_run *run, const struct frame *frame)
 
 enum pace session_begin_cell(struct session *session)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     struct err err;
     /* Asked for while it was to run again. */
     bool interrupt = run->times > 0 && session->flags.interrupt;

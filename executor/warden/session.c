@@ -285,7 +285,7 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
  * is nobody left to ask. Not again until it has grown, nor often. */
 static void trace_growth(struct session *session)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     uint64_t limit = session->limits.memory_bytes;
     uint64_t taken = memory_peak_bytes(interpreter_box(session->interpreter));
     if (session->machine.state != SESSION_RUNNING || taken < limit / 4 * 3 ||

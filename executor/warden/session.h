@@ -80,7 +80,7 @@ enum cell_stop {
 };
 
 /* The cell that runs, and what is known of its end. */
-struct cell_run {
+struct running_cell {
     struct session_call
         *call; /* NULL: none runs; the interpreter died between two */
     uint64_t number, limit_ms, started_ms;
@@ -142,7 +142,7 @@ struct session {
     const char *blame; /* why it is killed, when it has not died by itself */
 
     struct session_calls calls;
-    struct cell_run run;
+    struct running_cell run;
     struct install *install; /* that goes on */
     uint64_t cells;
     uint64_t idle_since_ms;

@@ -139,49 +139,52 @@ static bool send_words(struct check *check, int count, const char *const *words)
     return sent;
 }
 
-void check_ahead(struct check *check, int count, const char *const *words)
+void check_prefetch(struct check *check, int count, const char *const *words)
 {
-    struct ahead *ahead = &check->ahead;
+    struct prefetch *prefetch = &check->prefetch;
 
-    if (check->broken || ahead->count == MAX_AHEAD ||
+    if (check->broken || prefetch->count == MAX_PREFETCHED ||
         !send_words(check, count, words))
         return;
-    ahead->items[ahead->count].command = words[0];
-    ahead->items[ahead->count].key = words[1];
-    ahead->items[ahead->count++].reply = NULL;
+    prefetch->items[prefetch->count].command = words[0];
+    prefetch->items[prefetch->count].key = words[1];
+    prefetch->items[prefetch->count++].reply = NULL;
 }
 
-static void receive_ahead(struct check *check)
+static void receive_prefetched(struct check *check)
 {
-    struct ahead *ahead = &check->ahead;
+    struct prefetch *prefetch = &check->prefetch;
 
-    for (size_t i = 0; i < ahead->count && !check->broken; i++) {
-        ahead->items[i].reply = conn_receive(check->conn, CALL_MS, &check->err);
-        check->broken = !ahead->items[i].reply;
+    for (size_t i = 0; i < prefetch->count && !check->broken; i++) {
+        prefetch->items[i].reply =
+            conn_receive(check->conn, CALL_MS, &check->err);
+        check->broken = !prefetch->items[i].reply;
     }
 }
 
-static void forget_ahead(struct ahead *ahead)
+static void forget_prefetched(struct prefetch *prefetch)
 {
-    for (size_t i = ahead->at; i < ahead->count; i++)
-        if (ahead->items[i].reply)
-            freeReplyObject(ahead->items[i].reply);
-    ahead->at = ahead->count = 0;
+    for (size_t i = prefetch->at; i < prefetch->count; i++)
+        if (prefetch->items[i].reply)
+            freeReplyObject(prefetch->items[i].reply);
+    prefetch->at = prefetch->count = 0;
 }
 
 /* NULL: it was not asked for ahead. */
-static redisReply *take_ahead(struct ahead *ahead, const char *const *words)
+static redisReply *take_prefetched(struct prefetch *prefetch,
+                                   const char *const *words)
 {
-    if (ahead->at == ahead->count ||
-        strcmp(ahead->items[ahead->at].command, words[0]) != 0 ||
-        strcmp(ahead->items[ahead->at].key, words[1]) != 0)
+    if (prefetch->at == prefetch->count ||
+        strcmp(prefetch->items[prefetch->at].command, words[0]) != 0 ||
+        strcmp(prefetch->items[prefetch->at].key, words[1]) != 0)
         return NULL;
-    return ahead->items[ahead->at++].reply;
+    return prefetch->items[prefetch->at++].reply;
 }
 
 redisReply *check_ask(struct check *check, int count, const char *const *words)
 {
-    redisReply *reply = check->broken ? NULL : take_ahead(&check->ahead, words);
+    redisReply *reply =
+        check->broken ? NULL : take_prefetched(&check->prefetch, words);
     struct err err = { 0 };
 
     if (check->broken)
@@ -211,7 +214,7 @@ static void walk_page(struct check *check, const redisReply *keys, size_t root,
         each(check, keys->element[i]->str, keys->element[i]->str + root);
 }
 
-void check_scan(struct check *check, check_key *ahead, check_key *each)
+void check_scan(struct check *check, check_key *prefetch, check_key *each)
 {
     struct key root = names_root(&check->names, check->partition);
     char pattern[NAMES_MAX_KEY + 1], cursor[32] = "0";
@@ -225,10 +228,10 @@ void check_scan(struct check *check, check_key *ahead, check_key *each)
         if (!page || page->elements != 2)
             return;
         snprintf(cursor, sizeof(cursor), "%s", page->element[0]->str);
-        walk_page(check, page->element[1], root.len, ahead);
-        receive_ahead(check);
+        walk_page(check, page->element[1], root.len, prefetch);
+        receive_prefetched(check);
         walk_page(check, page->element[1], root.len, each);
-        forget_ahead(&check->ahead);
+        forget_prefetched(&check->prefetch);
         progress_add(&check->progress, page->element[1]->elements);
     } while (strcmp(cursor, "0") != 0 && !check->broken);
 }

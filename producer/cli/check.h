@@ -63,19 +63,19 @@ struct faults { /* sentences, each beginning with its key */
 };
 void faults_finish(struct faults *faults);
 
-struct counts { /* of jobs */
+struct job_counts { /* of jobs */
     uint64_t waiting, running, later, ended;
 };
 
-enum { MAX_AHEAD = 2048 };
+enum { MAX_PREFETCHED = 2048 };
 
 /* Answers to what will be asked of a page of keys, in that order: one wait for
  * all of them. */
-struct ahead {
+struct prefetch {
     struct {
         const char *command, *key; /* borrowed */
         redisReply *reply;
-    } items[MAX_AHEAD];
+    } items[MAX_PREFETCHED];
     size_t count, at;
 };
 
@@ -87,9 +87,9 @@ struct check {
     struct conn *conn; /* to the server that has it */
     struct places places;
     struct faults faults;
-    struct progress progress;
-    struct ahead ahead;
-    struct counts counts;
+    struct progress_bar progress;
+    struct prefetch prefetch;
+    struct job_counts counts;
     struct err err;
     bool broken; /* err says why we cannot go on */
 };
@@ -107,17 +107,17 @@ redisReply *check_ask(struct check *check, int count, const char *const *words);
 void cleanup_asked(redisReply **reply);
 
 /* The same, to be answered when check_ask() is called for it. */
-void check_ahead(struct check *check, int count, const char *const *words);
-#define CHECK_AHEAD(check, ...)                                                \
-    check_ahead(                                                               \
+void check_prefetch(struct check *check, int count, const char *const *words);
+#define CHECK_PREFETCH(check, ...)                                             \
+    check_prefetch(                                                            \
         check,                                                                 \
         (int)(sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)),       \
         (const char *[]){ __VA_ARGS__ })
 
 /* Every key of the partition, to the function; before, page by page, to ahead,
- * which calls check_ahead(). rest: behind the root. */
+ * which calls check_prefetch(). rest: behind the root. */
 typedef void check_key(struct check *check, const char *key, const char *rest);
-void check_scan(struct check *check, check_key *ahead, check_key *each);
+void check_scan(struct check *check, check_key *prefetch, check_key *each);
 
 /* Of key: names of blobs, with blanks between them, that must be there.
  * kept: something keeps them from expiring. */
@@ -125,8 +125,8 @@ void check_blobs(struct check *check, const char *key, struct view names,
                  bool kept);
 
 /* First what names jobs, then the jobs, then what names no job. */
-check_key ahead_of_places, check_places; /* check_places.c */
-check_key ahead_of_job, check_job;       /* check_jobs.c */
+check_key prefetch_places, check_places; /* check_places.c */
+check_key prefetch_job, check_job;       /* check_jobs.c */
 /* check_jobs.c */
 void check_leftovers(struct check *check);
 

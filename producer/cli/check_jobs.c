@@ -9,7 +9,7 @@
 /* What is asked for of each, and its place in the reply. */
 enum { STATE, ENTRY, PLACE, DEADLINE, BLOBS, SESSION, ERROR_CODE, FACTS };
 
-struct facts {
+struct checked_job {
     const char *key;
     const char *id;
     struct check_place *place;
@@ -30,13 +30,13 @@ static bool read_state(struct view name, enum quern_state *state)
 
 /* --- one that has not ended ----------------------------------------------- */
 
-static bool is_set(const struct facts *facts, int fact)
+static bool is_set(const struct checked_job *facts, int fact)
 {
     return facts->values[fact].len > 0;
 }
 
 /* What its facts say of where it stands is so. */
-static void check_entry(struct check *check, const struct facts *facts)
+static void check_entry(struct check *check, const struct checked_job *facts)
 {
     const struct check_place *place = facts->place;
     struct view entry = facts->values[ENTRY];
@@ -53,7 +53,7 @@ static void check_entry(struct check *check, const struct facts *facts)
 }
 
 /* In a stream, in a lane, or behind others in the line of its session. */
-static void check_queued(struct check *check, const struct facts *facts)
+static void check_queued(struct check *check, const struct checked_job *facts)
 {
     const struct check_place *place = facts->place;
     struct view lane = facts->values[PLACE];
@@ -87,7 +87,7 @@ static void check_queued(struct check *check, const struct facts *facts)
         check_fault(check, facts->key, "it is queued, and has a lease");
 }
 
-static void check_running(struct check *check, const struct facts *facts)
+static void check_running(struct check *check, const struct checked_job *facts)
 {
     uint32_t where = facts->place->where;
 
@@ -102,7 +102,7 @@ static void check_running(struct check *check, const struct facts *facts)
                     "it runs, and is listed as behind others of its session");
 }
 
-static void check_later(struct check *check, const struct facts *facts)
+static void check_later(struct check *check, const struct checked_job *facts)
 {
     uint32_t where = facts->place->where;
 
@@ -119,7 +119,7 @@ static void check_later(struct check *check, const struct facts *facts)
                     quern_state_name(facts->state));
 }
 
-static void check_body(struct check *check, const struct facts *facts)
+static void check_body(struct check *check, const struct checked_job *facts)
 {
     struct key root = names_root(&check->names, check->partition);
     char body[NAMES_MAX_KEY + 80];
@@ -135,7 +135,7 @@ static void check_body(struct check *check, const struct facts *facts)
                     "submitted is not there");
 }
 
-static void check_ongoing(struct check *check, const struct facts *facts)
+static void check_ongoing(struct check *check, const struct checked_job *facts)
 {
     uint32_t where = facts->place->where;
     bool limited =
@@ -160,7 +160,8 @@ static void check_ongoing(struct check *check, const struct facts *facts)
 
 /* --- one that has ended --------------------------------------------------- */
 
-static void check_jobs_ended(struct check *check, const struct facts *facts)
+static void check_jobs_ended(struct check *check,
+                             const struct checked_job *facts)
 {
     static const struct {
         uint32_t where;
@@ -191,9 +192,10 @@ static void check_jobs_ended(struct check *check, const struct facts *facts)
         check_fault(check, facts->key, "it failed, but is not listed as dead");
 }
 
-static void judge(struct check *check, const struct facts *facts)
+static void judge(struct check *check, const struct checked_job *facts)
 {
-    static void (*const by_state[])(struct check *, const struct facts *) = {
+    static void (*const by_state[])(struct check *,
+                                    const struct checked_job *) = {
         [QUERN_SCHEDULED] = check_later,
         [QUERN_QUEUED] = check_queued,
         [QUERN_IN_PROGRESS] = check_running,
@@ -222,17 +224,17 @@ static void judge(struct check *check, const struct facts *facts)
     ask(check, "HMGET", key, "state", "entry", "place", "deadline_at",         \
         "blobs", "session", "error_code")
 
-void ahead_of_job(struct check *check, const char *key, const char *rest)
+void prefetch_job(struct check *check, const char *key, const char *rest)
 {
     if (strncmp(rest, "job:", 4) != 0)
         return;
-    READ_FACTS(CHECK_AHEAD, check, key);
-    CHECK_AHEAD(check, "PTTL", key);
+    READ_FACTS(CHECK_PREFETCH, check, key);
+    CHECK_PREFETCH(check, "PTTL", key);
 }
 
 void check_job(struct check *check, const char *key, const char *rest)
 {
-    struct facts facts = { .key = key, .id = rest + strlen("job:") };
+    struct checked_job facts = { .key = key, .id = rest + strlen("job:") };
 
     if (strncmp(rest, "job:", 4) != 0)
         return;

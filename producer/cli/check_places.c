@@ -327,7 +327,7 @@ static void check_session(struct check *check, const char *key)
 /* --- every key ------------------------------------------------------------ */
 
 /* What is asked of every key of these, first of all. */
-void ahead_of_places(struct check *check, const char *key, const char *rest)
+void prefetch_places(struct check *check, const char *key, const char *rest)
 {
     static const char *const kinds[] = { "body:",   "journal:", "events:",
                                          "result:", "idem:",    "blob:" };
@@ -335,7 +335,7 @@ void ahead_of_places(struct check *check, const char *key, const char *rest)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strncmp(rest, kinds[i], strlen(kinds[i])) == 0 &&
             !strstr(rest, ":entry-"))
-            CHECK_AHEAD(check, "PTTL", key);
+            CHECK_PREFETCH(check, "PTTL", key);
 }
 
 /* By what stands behind the root; keys of the jobs come later. */

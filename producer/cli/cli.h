@@ -91,7 +91,7 @@ int verb_check(struct app *app);
 int verb_completion(struct app *app);
 int verb_help(struct app *app);
 
-/* verb_ask.c */
+/* verb_submit.c */
 int verb_submit(struct app *app);
 int verb_get(struct app *app);
 int verb_wait(struct app *app);

@@ -23,16 +23,16 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-struct servants {
+struct serving_counts {
     size_t able;    /* they claim its jobs */
     size_t unable;  /* their executors are away */
     size_t leaving; /* they drain, or claim nothing */
 };
 
-static struct servants servants_of(const struct quern_workers *workers,
-                                   const char *queue)
+static struct serving_counts count_serving(const struct quern_workers *workers,
+                                           const char *queue)
 {
-    struct servants all = { 0 };
+    struct serving_counts all = { 0 };
 
     for (size_t i = 0; i < workers->count; i++) {
         const struct quern_worker *worker = &workers->items[i];
@@ -50,7 +50,8 @@ static struct servants servants_of(const struct quern_workers *workers,
 }
 
 static void find_unserved(struct doctor *doctor,
-                          const struct quern_queue *queue, struct servants by)
+                          const struct quern_queue *queue,
+                          struct serving_counts by)
 {
     char remedy[QUERN_NAME + 80], why[80] = "";
 
@@ -115,7 +116,7 @@ static void check_queues(struct doctor *doctor,
 
     for (size_t i = 0; i < queues->count; i++) {
         const struct quern_queue *queue = &queues->items[i];
-        struct servants by = servants_of(workers, queue->name);
+        struct serving_counts by = count_serving(workers, queue->name);
 
         if (queue->waiting == 0)
             continue;

@@ -213,34 +213,34 @@ static char *take_remedies(char **rest)
 }
 
 /* Why none answers at its socket, and what to do about it. */
-struct silence {
+struct diagnosis {
     const char *why, *remedy;
 };
 
-static struct silence silence_of(int fault)
+static struct diagnosis diagnose_silence(int fault)
 {
     if (fault == ECONNREFUSED)
-        return (struct silence){ "nobody listens", "start it again: "
-                                                   "quern-executor" };
+        return (struct diagnosis){ "nobody listens", "start it again: "
+                                                     "quern-executor" };
     if (fault == 0)
-        return (struct silence){ "somebody listens, who does not answer",
-                                 "restart it: quern-executor" };
-    return (struct silence){ "none answers", "start it: quern-executor" };
+        return (struct diagnosis){ "somebody listens, who does not answer",
+                                   "restart it: quern-executor" };
+    return (struct diagnosis){ "none answers", "start it: quern-executor" };
 }
 
 /* An executor was not there, and was tried. */
 static void find_verdict(struct doctor *doctor, bool boxed, int fault,
                          char *said)
 {
-    struct silence silence = silence_of(fault);
+    struct diagnosis diagnosis = diagnose_silence(fault);
     char *rest = verdict_in(said);
     char *verdict = next_line(&rest);
     char *remedies = take_remedies(&rest);
 
     if (boxed)
-        find(doctor, NOTE, "executor", silence.remedy,
-             "%s at %s; its walls would be %s", silence.why, executor_socket(),
-             verdict);
+        find(doctor, NOTE, "executor", diagnosis.remedy,
+             "%s at %s; its walls would be %s", diagnosis.why,
+             executor_socket(), verdict);
     else
         find(doctor, FAULT, "executor",
              remedies ? remedies : "run quern-executor --check", "%s", verdict);

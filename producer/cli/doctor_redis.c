@@ -87,7 +87,7 @@ static int count_connected(struct doctor *doctor)
 }
 
 /* What all partitions say of a queue. */
-struct census {
+struct queue_census {
     int seen;      /* consumers that have taken something lately */
     int connected; /* consumers; -1: we may not ask */
     uint64_t jobs, dead;
@@ -96,7 +96,7 @@ struct census {
 
 static void doctor_redis_count_jobs(struct doctor *doctor,
                                     unsigned int partition, struct view queue,
-                                    struct census *census)
+                                    struct queue_census *census)
 {
     struct err err = { 0 };
     struct command command;
@@ -115,7 +115,7 @@ static void doctor_redis_count_jobs(struct doctor *doctor,
 }
 
 static void count_partition(struct doctor *doctor, unsigned int partition,
-                            struct view queue, struct census *census)
+                            struct view queue, struct queue_census *census)
 {
     doctor_turn(doctor, partition);
     for (int i = 0; priority_names[i]; i++) {
@@ -129,7 +129,7 @@ static void count_partition(struct doctor *doctor, unsigned int partition,
 
 /* A consumer has one such link for each partition, all to the same server
  * unless that is a cluster's. */
-static void count_links(struct doctor *doctor, struct census *census)
+static void count_links(struct doctor *doctor, struct queue_census *census)
 {
     bool apart = doctor->address.kind == ADDRESS_CLUSTER;
     int here = 1; /* partition 0 is */
@@ -142,9 +142,9 @@ static void count_links(struct doctor *doctor, struct census *census)
     census->connected = links < 0 ? -1 : (links + here - 1) / here;
 }
 
-static struct census count_all(struct doctor *doctor, struct view queue)
+static struct queue_census count_all(struct doctor *doctor, struct view queue)
 {
-    struct census census = { .counted = true };
+    struct queue_census census = { .counted = true };
 
     for (unsigned int p = 0; p < doctor->partitions; p++)
         count_partition(doctor, p, queue, &census);
@@ -160,7 +160,7 @@ void check_consumers(struct doctor *doctor)
 {
     const char *name = doctor->app->options.queue;
     struct view queue = name ? view_of(name) : VIEW("default");
-    struct census census = count_all(doctor, queue);
+    struct queue_census census = count_all(doctor, queue);
     char holds[80];
 
     *doctor->where = '\0';

@@ -8,33 +8,33 @@
 #include <time.h>
 
 #include "producer/cli/approve.h"
-#include "producer/cli/held.h"
-#include "producer/cli/holdup.h"
+#include "producer/cli/held_output.h"
 #include "producer/cli/show.h"
+#include "producer/cli/wait_notice.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/event.h"
 #include "schemas/message/result.h"
 
 enum {
-    LOOK_MS = HOLDUP_LOOK_MS, /* how soon Ctrl-C is answered */
-    PATIENCE_S = 60,          /* without Redis */
+    LOOK_MS = WAIT_NOTICE_LOOK_MS, /* how soon Ctrl-C is answered */
+    PATIENCE_S = 60,               /* without Redis */
 };
 
-struct follow {
+struct follower {
     struct app *app;
     const char *id;
     bool plain;
-    bool talk;         /* show progress */
-    bool output_shown; /* of cells */
-    char call[32];     /* the latest that was started */
-    struct held held;  /* of that */
-    struct buf text;   /* of the latest turn, as it stands on stdout */
-    uint64_t seq;      /* of the latest event */
-    int end;           /* enum job_state, and ... */
-    struct buf told;   /* ... what the last event says of it */
-    time_t away_since; /* 0: Redis is there */
+    bool talk;               /* show progress */
+    bool output_shown;       /* of cells */
+    char call[32];           /* the latest that was started */
+    struct held_output held; /* of that */
+    struct buf text;         /* of the latest turn, as it stands on stdout */
+    uint64_t seq;            /* of the latest event */
+    int end;                 /* enum job_state, and ... */
+    struct buf told;         /* ... what the last event says of it */
+    time_t away_since;       /* 0: Redis is there */
     struct saver saver;
-    struct holdup holdup;
+    struct wait_notice notice;
 };
 
 static volatile sig_atomic_t interrupted; /* the signal's number */
@@ -58,7 +58,7 @@ static void catch_signal(int number)
 
 /* A person is told how to go on, and leaves by the second Ctrl-C. A script that
  * is ended has had its say, but must not lose the job's id. */
-static void heed_interrupt(struct follow *follow)
+static void heed_interrupt(struct follower *follow)
 {
     bool asks = interrupted == SIGINT && follow->app->term.err.tty;
     int number = interrupted;
@@ -78,14 +78,14 @@ static void heed_interrupt(struct follow *follow)
 
 /* --- what each event looks like ------------------------------------------ */
 
-static void on_started(struct follow *follow, const struct event *event)
+static void on_started(struct follower *follow, const struct event *event)
 {
     if (event->attempt > 1)
         pane_printf(term_notice(&follow->app->term), DIM,
                     "attempt %" PRIu64 "\n", event->attempt);
 }
 
-static void on_turn(struct follow *follow, const struct event *event)
+static void on_turn(struct follower *follow, const struct event *event)
 {
     (void)event;
     pane_line(&follow->app->term.out);
@@ -93,7 +93,7 @@ static void on_turn(struct follow *follow, const struct event *event)
 }
 
 /* Words go to stdout only where a person reads them as they come. */
-static void on_delta(struct follow *follow, const struct event *event)
+static void on_delta(struct follower *follow, const struct event *event)
 {
     struct term *term = &follow->app->term;
 
@@ -105,20 +105,20 @@ static void on_delta(struct follow *follow, const struct event *event)
     buf_add(&follow->text, event->data.text);
 }
 
-static void on_message(struct follow *follow, const struct event *event)
+static void on_message(struct follower *follow, const struct event *event)
 {
     if (follow->text.len == 0)
         on_delta(follow, event);
     pane_line(&follow->app->term.out);
 }
 
-static void on_reasoning(struct follow *follow, const struct event *event)
+static void on_reasoning(struct follower *follow, const struct event *event)
 {
     pane_prose(&follow->app->term.err, DIM, event->data.text);
 }
 
 /* A tool that a cell's code calls: a line between those of its cell. */
-static void on_inner_tool(struct follow *follow, const struct event *event)
+static void on_inner_tool(struct follower *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
 
@@ -131,7 +131,7 @@ static void on_inner_tool(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
-static void on_tool(struct follow *follow, const struct event *event)
+static void on_tool(struct follower *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
 
@@ -145,7 +145,7 @@ static void on_tool(struct follow *follow, const struct event *event)
 
     snprintf(follow->call, sizeof(follow->call), "%.*s",
              VIEW_ARG(event->data.call));
-    held_reset(&follow->held);
+    held_output_reset(&follow->held);
     if (again)
         pane_printf(err, YELLOW, "it runs again from its beginning\n");
     if (follow->plain)
@@ -157,7 +157,7 @@ static void on_tool(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
-static void show_output(struct follow *follow, bool errors, struct view text)
+static void show_output(struct follower *follow, bool errors, struct view text)
 {
     struct term *term = &follow->app->term;
 
@@ -167,26 +167,26 @@ static void show_output(struct follow *follow, bool errors, struct view text)
         pane_quote(&term->err, errors ? YELLOW : DIM, "  ", READ_PROSE, text);
 }
 
-static void on_output(struct follow *follow, const struct event *event)
+static void on_output(struct follower *follow, const struct event *event)
 {
     bool errors = view_is(event->data.stream, "stderr");
 
     follow->output_shown = true;
-    if (!held_text(&follow->held, errors, event->data.text))
+    if (!held_output_text(&follow->held, errors, event->data.text))
         show_output(follow, errors, event->data.text);
 }
 
-static void on_clear(struct follow *follow, const struct event *event)
+static void on_clear(struct follower *follow, const struct event *event)
 {
     (void)event;
     follow->output_shown = true;
-    held_clear(&follow->held);
+    held_output_clear(&follow->held);
 }
 
 /* What stands, as it can be said now. */
-static void show_held(struct follow *follow)
+static void show_held(struct follower *follow)
 {
-    struct held *held = &follow->held;
+    struct held_output *held = &follow->held;
 
     for (int i = 0; i < 2; i++)
         show_output(follow, i, buf_view(&held->streams[i]));
@@ -194,10 +194,10 @@ static void show_held(struct follow *follow)
         show_display(follow->app, &(struct display){
                                       .text = buf_view(&held->displays[i].text),
                                   });
-    held_reset(held);
+    held_output_reset(held);
 }
 
-static void on_tool_end(struct follow *follow, const struct event *event)
+static void on_tool_end(struct follower *follow, const struct event *event)
 {
     const struct event_data *data = &event->data;
     bool kept = data->state.len == 0 || view_is(data->state, "kept");
@@ -218,31 +218,33 @@ static void on_tool_end(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
-static void on_image(struct follow *follow, const struct event *event)
+static void on_image(struct follower *follow, const struct event *event)
 {
     if (!follow->held.cleared) /* else those that stand are saved at the end */
         show_image(follow->app, &follow->saver, &event->data.image);
 }
 
-static void on_display(struct follow *follow, const struct event *event)
+static void on_display(struct follower *follow, const struct event *event)
 {
-    if (follow->plain && !held_display(&follow->held, &event->data.display))
+    if (follow->plain &&
+        !held_output_display(&follow->held, &event->data.display))
         show_display(follow->app, &event->data.display);
     follow->output_shown = follow->output_shown || follow->plain;
 }
 
-static void on_update(struct follow *follow, const struct event *event)
+static void on_update(struct follower *follow, const struct event *event)
 {
-    if (follow->plain && !held_update(&follow->held, &event->data.display))
+    if (follow->plain &&
+        !held_output_update(&follow->held, &event->data.display))
         show_display(follow->app, &event->data.display);
 }
 
-static void on_file(struct follow *follow, const struct event *event)
+static void on_file(struct follower *follow, const struct event *event)
 {
     show_file(follow->app, &follow->saver, &event->data.file);
 }
 
-static void on_pause(struct follow *follow, const struct event *event)
+static void on_pause(struct follower *follow, const struct event *event)
 {
     const struct event_data *data = &event->data;
     struct pane *err = term_notice(&follow->app->term);
@@ -260,7 +262,7 @@ static void on_pause(struct follow *follow, const struct event *event)
     pane_line(err);
 }
 
-static void on_gap(struct follow *follow, const struct event *event)
+static void on_gap(struct follower *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
 
@@ -274,7 +276,7 @@ static void on_gap(struct follow *follow, const struct event *event)
 }
 
 /* Kept for those who may not read the result. */
-static void on_end(struct follow *follow, const struct event *event)
+static void on_end(struct follower *follow, const struct event *event)
 {
     const struct event_data *data = &event->data;
     size_t before = strlen("job.");
@@ -291,7 +293,7 @@ static void on_end(struct follow *follow, const struct event *event)
 static const struct {
     const char *type;
     bool progress; /* only where a person watches */
-    void (*show)(struct follow *follow, const struct event *event);
+    void (*show)(struct follower *follow, const struct event *event);
 } shown[] = {
     { "job.started", true, on_started },
     { "turn.started", true, on_turn },
@@ -316,7 +318,8 @@ static const struct {
     { "job.cancelled", false, on_end },
 };
 
-static bool wants(const struct follow *follow, bool progress, struct view type)
+static bool wants(const struct follower *follow, bool progress,
+                  struct view type)
 {
     if (follow->app->term.json)
         return !progress;
@@ -328,7 +331,7 @@ static bool wants(const struct follow *follow, bool progress, struct view type)
              view_is(type, "tool.completed")));
 }
 
-static void show_event(struct follow *follow, const struct quern_event *given)
+static void show_event(struct follower *follow, const struct quern_event *given)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct view bytes = { given->bytes, given->size };
@@ -346,8 +349,8 @@ static void show_event(struct follow *follow, const struct quern_event *given)
         if (view_is(event.type, shown[i].type) &&
             wants(follow, shown[i].progress, event.type))
             shown[i].show(follow, &event);
-    holdup_heed(&follow->holdup, &event,
-                follow->talk || follow->app->term.json);
+    wait_notice_heed(&follow->notice, &event,
+                     follow->talk || follow->app->term.json);
     follow->seq = event.seq;
 }
 
@@ -360,7 +363,7 @@ static struct view trimmed(struct view text)
     return text;
 }
 
-static void show_end(struct follow *follow, const struct result *result)
+static void show_end(struct follower *follow, const struct result *result)
 {
     const struct image_ref *images = result->images.items;
     const struct file_ref *files = result->files.items;
@@ -382,7 +385,7 @@ static void show_end(struct follow *follow, const struct result *result)
 }
 
 /* What the last event said of it. */
-static int finish_unread(struct follow *follow)
+static int finish_unread(struct follower *follow)
 {
     struct quern_status status = { .state = (enum quern_state)follow->end };
     struct view told = trimmed(buf_view(&follow->told));
@@ -395,7 +398,7 @@ static int finish_unread(struct follow *follow)
     return status_exit(&status);
 }
 
-static int finish(struct follow *follow)
+static int finish(struct follower *follow)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };
@@ -424,7 +427,7 @@ static int finish(struct follow *follow)
  */
 
 /* False when Redis has been away for too long. */
-static bool mind_trouble(struct follow *follow, const char *trouble)
+static bool mind_trouble(struct follower *follow, const char *trouble)
 {
     struct pane *err;
 
@@ -444,7 +447,7 @@ static bool mind_trouble(struct follow *follow, const char *trouble)
     return true;
 }
 
-static int lost(struct follow *follow, const char *trouble)
+static int lost(struct follower *follow, const char *trouble)
 {
     struct err err = { 0 };
 
@@ -453,7 +456,7 @@ static int lost(struct follow *follow, const char *trouble)
     return app_fail_err(follow->app, &err);
 }
 
-static int loop(struct follow *follow, struct quern_watch *watch)
+static int loop(struct follower *follow, struct quern_watch *watch)
 {
     struct quern_event event;
     struct quern_error error = { 0 };
@@ -470,7 +473,7 @@ static int loop(struct follow *follow, struct quern_watch *watch)
             return app_fail(follow->app, &error);
         case QUERN_NOTHING:
             if (!quern_watch_trouble(watch))
-                holdup_look(&follow->holdup, follow->app, follow->id);
+                wait_notice_look(&follow->notice, follow->app, follow->id);
             break;
         }
         if (interrupted)
@@ -483,7 +486,7 @@ static int loop(struct follow *follow, struct quern_watch *watch)
 int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
                const char *dir)
 {
-    struct follow *follow = calloc(1, sizeof(*follow));
+    struct follower *follow = calloc(1, sizeof(*follow));
     struct quern_error error = { 0 };
     struct quern_watch *watch = quern_watch_open(app->quern, id, after, &error);
     int code;
@@ -494,7 +497,7 @@ int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
         free(follow);
         return app_fail(app, &error);
     }
-    *follow = (struct follow){
+    *follow = (struct follower){
         .app = app,
         .id = id,
         .plain = plain,
@@ -503,14 +506,14 @@ int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
     };
     buf_init(&follow->text, MAX_ANSWER_BYTES);
     buf_init(&follow->told, MAX_EVENT_BYTES);
-    held_init(&follow->held);
+    held_output_init(&follow->held);
     catch_signal(SIGINT);
     catch_signal(SIGTERM);
     code = loop(follow, watch);
     quern_watch_close(watch);
     buf_finish(&follow->text);
     buf_finish(&follow->told);
-    held_finish(&follow->held);
+    held_output_finish(&follow->held);
     free(follow);
     return code;
 }
@@ -532,7 +535,7 @@ int follow_new(struct app *app, const char *question, const struct cells *cells)
     struct quern_id id;
     bool existed = false;
 
-    if (!ask_submit(app, question, cells, &id, &existed, &error))
+    if (!submission_send(app, question, cells, &id, &existed, &error))
         return app_fail(app, &error);
     say_submitted(app, id.text, existed);
     return follow_job(app, id.text, 0, cells != NULL,

@@ -8,7 +8,7 @@
 #ifndef PRODUCER_CLI_FOLLOW_H
 #define PRODUCER_CLI_FOLLOW_H
 
-#include "producer/cli/ask.h"
+#include "producer/cli/submission.h"
 
 /* plain: the job is code, whose output goes to our own stdout and stderr as it
  * comes. after: the seq of the last event that the user has seen. dir: where

@@ -69,7 +69,7 @@ static bool set_choice(int *choice, const struct option *option,
            bad(err, name, value, &why);
 }
 
-static bool add_text(struct texts *texts, const struct option *option,
+static bool add_text(struct option_texts *texts, const struct option *option,
                      const char *value, struct err *err)
 {
     if (texts->count == MAX_TEXTS)

@@ -18,7 +18,7 @@
 enum option_type {
     OPTION_FLAG,   /* bool */
     OPTION_TEXT,   /* const char * */
-    OPTION_TEXTS,  /* struct texts */
+    OPTION_TEXTS,  /* struct option_texts */
     OPTION_COUNT,  /* uint64_t */
     OPTION_TIME,   /* uint64_t, ms; 500ms, 30s, 5m, 2h, 1d */
     OPTION_BYTES,  /* uint64_t; 64K, 512M, 2G */

@@ -12,22 +12,22 @@ struct preferences;
 
 enum { MAX_TEXTS = 64, MAX_WORDS = MAX_TEXTS + 2 };
 
-struct texts { /* of an option that may be given again */
+struct option_texts { /* of an option that may be given again */
     const char *items[MAX_TEXTS];
     size_t count;
 };
 
 /* Of verbs that submit: files, and the job but for its question. */
 struct submit_options {
-    struct texts files;
+    struct option_texts files;
     const char *job;
     const char *jobs;
     const char *key;
     const char *unique;
     uint64_t delay_ms;
-    struct texts metadata;
-    struct texts env;
-    struct texts parameters;
+    struct option_texts metadata;
+    struct option_texts env;
+    struct option_texts parameters;
     const char *output_schema;
     json_t *members; /* OPTION_MEMBERs that were given; NULL: none */
 };

@@ -21,10 +21,10 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void progress_init(struct progress *progress, struct term *term,
+void progress_init(struct progress_bar *progress, struct term *term,
                    const char *what, uint64_t total)
 {
-    *progress = (struct progress){
+    *progress = (struct progress_bar){
         .pane = term->err.tty && !term->json ? &term->err : NULL,
         .what = what,
         .total = total,
@@ -33,7 +33,7 @@ void progress_init(struct progress *progress, struct term *term,
 }
 
 /* "[########            ]  40 000 of 100 000 jobs purged, 12 s left" */
-static void draw(const struct progress *progress, uint64_t spent_ms)
+static void draw(const struct progress_bar *progress, uint64_t spent_ms)
 {
     char bar[BAR + 1], line[160];
     uint64_t filled = 0;
@@ -60,7 +60,7 @@ static void draw(const struct progress *progress, uint64_t spent_ms)
                 (int)pane_width(progress->pane) - 1, line);
 }
 
-void progress_add(struct progress *progress, uint64_t done)
+void progress_add(struct progress_bar *progress, uint64_t done)
 {
     uint64_t now = now_ms();
 
@@ -73,7 +73,7 @@ void progress_add(struct progress *progress, uint64_t done)
     draw(progress, now - progress->began_ms);
 }
 
-void progress_finish(struct progress *progress)
+void progress_finish(struct progress_bar *progress)
 {
     if (!progress->shown)
         return;

@@ -6,7 +6,7 @@
 
 #include "producer/cli/cli.h"
 
-struct progress {
+struct progress_bar {
     struct pane *pane; /* NULL: nobody looks */
     const char *what;  /* "jobs purged" */
     uint64_t total;    /* 0: nobody knows */
@@ -16,11 +16,11 @@ struct progress {
 };
 
 /* what: borrowed. Nothing shows before half a second has gone by. */
-void progress_init(struct progress *progress, struct term *term,
+void progress_init(struct progress_bar *progress, struct term *term,
                    const char *what, uint64_t total);
-void progress_add(struct progress *progress, uint64_t done);
+void progress_add(struct progress_bar *progress, uint64_t done);
 /* Wipes the bar: what is said next stands on a line of its own. */
-void progress_finish(struct progress *progress);
+void progress_finish(struct progress_bar *progress);
 
 /* Asks "<question> [y/N]" on the terminal, unless --yes; where there is none,
  * --yes must be given. False: *code says how to end. */

@@ -32,7 +32,7 @@ static bool is_saved(const struct saver *saver, struct view name,
 
 static void remember(struct saver *saver, struct view name, struct view sha256)
 {
-    struct saved *saved = &saver->saved[saver->count];
+    struct saved_file *saved = &saver->saved[saver->count];
 
     if (saver->count == sizeof(saver->saved) / sizeof(saver->saved[0]))
         return; /* then it is compared with the file again */

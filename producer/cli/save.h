@@ -16,7 +16,7 @@ struct saver {
     struct quern *quern;
     const char *dir; /* NULL: save nothing. Made when it is first needed. */
     size_t count;
-    struct saved {
+    struct saved_file {
         char sha256[65];
         char name[MAX_FILE_NAME_BYTES + 1]; /* as the job calls it */
     } saved[MAX_FILES + MAX_IMAGES];

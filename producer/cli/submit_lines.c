@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/cli/ask.h"
 #include "producer/cli/show.h"
+#include "producer/cli/submission.h"
 #include "schemas/message/buf.h"
 
 enum {
@@ -13,7 +13,7 @@ enum {
 };
 
 /* Lines of the file that hold a job. */
-struct lines {
+struct job_lines {
     FILE *file;
     uint64_t number; /* of the last one read */
     char *texts[BATCH];
@@ -21,14 +21,14 @@ struct lines {
     size_t count;
 };
 
-static void lines_clear(struct lines *lines)
+static void lines_clear(struct job_lines *lines)
 {
     for (size_t i = 0; i < lines->count; i++)
         free(lines->texts[i]);
     lines->count = 0;
 }
 
-static void lines_free(struct lines **lines)
+static void lines_free(struct job_lines **lines)
 {
     if (!*lines)
         return;
@@ -38,9 +38,9 @@ static void lines_free(struct lines **lines)
     free(*lines);
 }
 
-static struct lines *lines_open(const char *path, struct err *err)
+static struct job_lines *lines_open(const char *path, struct err *err)
 {
-    struct lines *lines = calloc(1, sizeof(*lines));
+    struct job_lines *lines = calloc(1, sizeof(*lines));
 
     if (!lines)
         abort();
@@ -57,7 +57,7 @@ static bool is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-static bool keep_line(struct lines *lines, char *text, size_t len,
+static bool keep_line(struct job_lines *lines, char *text, size_t len,
                       struct err *err)
 {
     if (strlen(text) != len || len > MAX_LINE_BYTES)
@@ -71,7 +71,7 @@ static bool keep_line(struct lines *lines, char *text, size_t len,
 
 /* The next BATCH of them, fewer at the end of the file, or before a line that
  * cannot be read. */
-static void lines_read(struct lines *lines, struct err *err)
+static void lines_read(struct job_lines *lines, struct err *err)
 {
     CLEANUP(cleanup_free) char *text = NULL;
     size_t room = 0;
@@ -143,7 +143,7 @@ static void tell_progress(struct app *app, uint64_t jobs)
 /* Goes on after a refusal, not without Redis, nor when nobody hears of the ids:
  * the lines that follow are for another time. code: of the first that does not
  * stand. */
-static bool submit_batch(struct app *app, const struct lines *lines,
+static bool submit_batch(struct app *app, const struct job_lines *lines,
                          const struct quern_beside *beside, int *code)
 {
     CLEANUP(cleanup_free)
@@ -168,19 +168,20 @@ static bool submit_batch(struct app *app, const struct lines *lines,
 
 int submit_lines(struct app *app)
 {
-    CLEANUP(asked_finish) struct asked asked = { 0 };
+    CLEANUP(submission_finish) struct submission submission = { 0 };
     struct err err = { 0 };
     CLEANUP(lines_free)
-    struct lines *lines = asked_read(&asked, &app->options, NULL, NULL, &err)
-                              ? lines_open(app->options.submit.jobs, &err)
-                              : NULL;
+    struct job_lines *lines =
+        submission_read(&submission, &app->options, NULL, NULL, &err)
+            ? lines_open(app->options.submit.jobs, &err)
+            : NULL;
     uint64_t jobs = 0;
     int code = EXIT_DONE;
 
     while (lines && err.kind == ERR_NONE) {
         lines_read(lines, &err);
         if (lines->count == 0 ||
-            !submit_batch(app, lines, &asked.beside, &code))
+            !submit_batch(app, lines, &submission.beside, &code))
             break;
         tell_progress(app, jobs += lines->count);
     }

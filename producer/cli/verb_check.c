@@ -93,10 +93,10 @@ static void count_keys(struct check *check)
 
 static void check_look(struct check *check)
 {
-    check->counts = (struct counts){ 0 };
+    check->counts = (struct job_counts){ 0 };
     count_keys(check);
-    check_scan(check, ahead_of_places, check_places);
-    check_scan(check, ahead_of_job, check_job);
+    check_scan(check, prefetch_places, check_places);
+    check_scan(check, prefetch_job, check_job);
     check_leftovers(check);
     places_finish(&check->places);
     progress_finish(&check->progress);
@@ -171,7 +171,8 @@ static void check_tell(struct app *app, const struct faults *faults)
         pane_printf(&app->term.out, PLAIN, "... and %zu more\n", faults->more);
 }
 
-static void sum_up(struct app *app, const struct counts *counts, size_t faults)
+static void sum_up(struct app *app, const struct job_counts *counts,
+                   size_t faults)
 {
     if (app->term.json)
         json_line(json_pack(
@@ -187,7 +188,7 @@ static void sum_up(struct app *app, const struct counts *counts, size_t faults)
                     counts->ended, faults, faults == 1 ? "" : "s");
 }
 
-static void add_counts(struct counts *all, const struct counts *here)
+static void add_counts(struct job_counts *all, const struct job_counts *here)
 {
     all->waiting += here->waiting;
     all->running += here->running;
@@ -196,7 +197,7 @@ static void add_counts(struct counts *all, const struct counts *here)
 }
 
 /* One after the other: what is found in one says nothing of the next. */
-static size_t check_all(struct check *check, struct counts *all)
+static size_t check_all(struct check *check, struct job_counts *all)
 {
     unsigned int partitions = check_partitions(check);
     size_t found = 0;
@@ -220,7 +221,7 @@ static size_t check_all(struct check *check, struct counts *all)
 int verb_check(struct app *app)
 {
     CLEANUP(cleanup_free) struct check *check = calloc(1, sizeof(*check));
-    struct counts all = { 0 };
+    struct job_counts all = { 0 };
     struct err err = { 0 };
     size_t found;
     int code;

@@ -1,4 +1,4 @@
-/* verb_dead.c - quern dead ls, show, dead_requeue, rm; quern retry. */
+/* verb_dead.c - quern dead ls, show, requeue, rm; quern retry. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +176,7 @@ int verb_dead_show(struct app *app)
 /* --- back again, or gone -------------------------------------------------- */
 
 /* What is done with each of them. */
-struct deed {
+struct dead_action {
     bool (*do_one)(struct app *app, const char *id, struct quern_error *error);
     const char *word;   /* "requeued" */
     const char *offer;  /* "Put %d back into their queues?" */
@@ -195,44 +195,49 @@ static bool dead_forget(struct app *app, const char *id,
     return quern_forget(app->quern, id, error);
 }
 
-static const struct deed requeueing = { dead_requeue, "requeued",
-                                        "Put back into the queue", true };
-static const struct deed forgetting = { dead_forget, "forgotten",
-                                        "Forget for good", false };
+static const struct dead_action requeueing = { dead_requeue, "requeued",
+                                               "Put back into the queue",
+                                               true };
+static const struct dead_action forgetting = { dead_forget, "forgotten",
+                                               "Forget for good", false };
 
-static void say_one(struct app *app, const struct deed *deed, const char *id)
+static void say_one(struct app *app, const struct dead_action *action,
+                    const char *id)
 {
     if (app->term.json)
-        json_line(json_pack("{s:s, s:s, s:b}", "id", id, "outcome", deed->word,
-                            "dry_run", (int)app->options.change.dry_run));
+        json_line(json_pack("{s:s, s:s, s:b}", "id", id, "outcome",
+                            action->word, "dry_run",
+                            (int)app->options.change.dry_run));
 }
 
-static int say_all(struct app *app, const struct deed *deed, uint64_t count)
+static int say_all(struct app *app, const struct dead_action *action,
+                   uint64_t count)
 {
     if (!app->term.json)
         pane_printf(&app->term.out, PLAIN, "%" PRIu64 " job%s %s%s\n", count,
                     count == 1 ? "" : "s",
-                    app->options.change.dry_run ? "would be " : "", deed->word);
+                    app->options.change.dry_run ? "would be " : "",
+                    action->word);
     return EXIT_DONE;
 }
 
 /* That somebody else was quicker is no fault. */
-static bool do_one(struct app *app, const struct deed *deed, const char *id,
-                   bool *done, struct quern_error *error)
+static bool do_one(struct app *app, const struct dead_action *action,
+                   const char *id, bool *done, struct quern_error *error)
 {
-    *done = app->options.change.dry_run || deed->do_one(app, id, error);
+    *done = app->options.change.dry_run || action->do_one(app, id, error);
     if (*done)
-        say_one(app, deed, id);
+        say_one(app, action, id);
     return *done || strcmp(error->code, "not_dead") == 0 ||
            strcmp(error->code, "unknown_job") == 0;
 }
 
-struct ids {
+struct dead_ids {
     char (*items)[QUERN_NAME];
     size_t count, room;
 };
 
-static void ids_add(struct ids *ids, const char *id)
+static void ids_add(struct dead_ids *ids, const char *id)
 {
     if (ids->count == ids->room) {
         ids->room = 2 * ids->room + PAGE;
@@ -244,11 +249,12 @@ static void ids_add(struct ids *ids, const char *id)
 }
 
 /* All that are dead now: what dies again meanwhile is none of them. */
-static bool read_ids(struct app *app, const struct deed *deed, uint64_t total,
-                     struct ids *ids, struct quern_error *error)
+static bool read_ids(struct app *app, const struct dead_action *action,
+                     uint64_t total, struct dead_ids *ids,
+                     struct quern_error *error)
 {
     struct quern_deads deads = { 0 };
-    struct progress progress;
+    struct progress_bar progress;
     uint64_t skip = 0;
     bool ok;
 
@@ -257,7 +263,7 @@ static bool read_ids(struct app *app, const struct deed *deed, uint64_t total,
         ok = quern_dead_list(app->quern, app->options.queue, skip, PAGE, &deads,
                              error);
         for (size_t i = 0; ok && i < deads.count; i++)
-            if (!deed->skips_entries ||
+            if (!action->skips_entries ||
                 strncmp(deads.items[i].id, "entry-", 6) != 0)
                 ids_add(ids, deads.items[i].id);
         skip += deads.count;
@@ -269,18 +275,18 @@ static bool read_ids(struct app *app, const struct deed *deed, uint64_t total,
 }
 
 /* Who died first goes first. */
-static bool do_each(struct app *app, const struct deed *deed,
-                    const struct ids *ids, uint64_t *done,
+static bool do_each(struct app *app, const struct dead_action *action,
+                    const struct dead_ids *ids, uint64_t *done,
                     struct quern_error *error)
 {
-    struct progress progress;
+    struct progress_bar progress;
     bool ok = true;
 
-    progress_init(&progress, &app->term, deed->word, ids->count);
+    progress_init(&progress, &app->term, action->word, ids->count);
     for (size_t i = ids->count; ok && i > 0; i--) {
         bool one = false;
 
-        ok = do_one(app, deed, ids->items[i - 1], &one, error);
+        ok = do_one(app, action, ids->items[i - 1], &one, error);
         *done += one;
         progress_add(&progress, 1);
     }
@@ -288,10 +294,10 @@ static bool do_each(struct app *app, const struct deed *deed,
     return ok;
 }
 
-static int do_all(struct app *app, const struct deed *deed)
+static int do_all(struct app *app, const struct dead_action *action)
 {
     struct quern_deads deads = { 0 };
-    struct ids ids = { 0 };
+    struct dead_ids ids = { 0 };
     struct quern_error error;
     uint64_t done = 0;
     bool ok;
@@ -303,46 +309,46 @@ static int do_all(struct app *app, const struct deed *deed)
         return app_fail(app, &error);
     free(deads.items);
     if (deads.total > 0 && !app->options.change.dry_run &&
-        !app_confirm(app, &code, "%s: %" PRIu64 " job%s?", deed->offer,
+        !app_confirm(app, &code, "%s: %" PRIu64 " job%s?", action->offer,
                      deads.total, deads.total == 1 ? "" : "s"))
         return code;
-    ok = read_ids(app, deed, deads.total, &ids, &error);
-    ok = ok && do_each(app, deed, &ids, &done, &error);
+    ok = read_ids(app, action, deads.total, &ids, &error);
+    ok = ok && do_each(app, action, &ids, &done, &error);
     free(ids.items);
-    say_all(app, deed, done);
+    say_all(app, action, done);
     return ok ? EXIT_DONE : app_fail(app, &error);
 }
 
-static int do_named(struct app *app, const struct deed *deed)
+static int do_named(struct app *app, const struct dead_action *action)
 {
     const struct options *options = &app->options;
     struct quern_error error;
     uint64_t done = 0;
     int code = EXIT_DONE;
 
-    if (deed == &forgetting && !options->change.dry_run &&
-        !app_confirm(app, &code, "%s: %d job%s?", deed->offer,
+    if (action == &forgetting && !options->change.dry_run &&
+        !app_confirm(app, &code, "%s: %d job%s?", action->offer,
                      options->word_count, options->word_count == 1 ? "" : "s"))
         return code;
     for (int i = 0; i < options->word_count; i++)
         if (options->change.dry_run ||
-            deed->do_one(app, options->words[i], &error)) {
-            say_one(app, deed, options->words[i]);
+            action->do_one(app, options->words[i], &error)) {
+            say_one(app, action, options->words[i]);
             done++;
         } else {
             code = app_fail(app, &error);
         }
-    say_all(app, deed, done);
+    say_all(app, action, done);
     return code;
 }
 
-static int do_deed(struct app *app, const struct deed *deed)
+static int do_action(struct app *app, const struct dead_action *action)
 {
     bool named = app->options.word_count > 0;
     struct err err = { 0 };
 
     if (named != app->options.change.all)
-        return named ? do_named(app, deed) : do_all(app, deed);
+        return named ? do_named(app, action) : do_all(app, action);
     err_set(&err, ERR_REJECT, "bad_setting",
             named ? "ids and --all: only one of them"
                   : "ID is missing (or --all, perhaps of one --queue)");
@@ -351,12 +357,12 @@ static int do_deed(struct app *app, const struct deed *deed)
 
 int verb_dead_requeue(struct app *app)
 {
-    return do_deed(app, &requeueing);
+    return do_action(app, &requeueing);
 }
 
 int verb_dead_rm(struct app *app)
 {
-    return do_deed(app, &forgetting);
+    return do_action(app, &forgetting);
 }
 
 int verb_retry(struct app *app)

@@ -21,13 +21,13 @@ static void endpoint_show_line(const struct quern_endpoint *endpoint)
         "error", endpoint->error));
 }
 
-struct number {
+struct number_text {
     char text[24];
 };
 
-static struct number endpoint_number_of(uint64_t value)
+static struct number_text endpoint_number_of(uint64_t value)
 {
-    struct number number;
+    struct number_text number;
 
     snprintf(number.text, sizeof(number.text), "%" PRIu64, value);
     return number;
@@ -51,10 +51,10 @@ static void endpoint_add_row(struct table *table,
                              uint64_t now)
 {
     char failure[400];
-    struct number failures = endpoint_number_of(endpoint->failures);
-    struct number calls = endpoint_number_of(endpoint->calls);
-    struct number twice = endpoint_number_of(endpoint->paid_twice);
-    struct number recovered = endpoint_number_of(endpoint->recovered);
+    struct number_text failures = endpoint_number_of(endpoint->failures);
+    struct number_text calls = endpoint_number_of(endpoint->calls);
+    struct number_text twice = endpoint_number_of(endpoint->paid_twice);
+    struct number_text recovered = endpoint_number_of(endpoint->recovered);
 
     print_failure(endpoint, now, failure, sizeof(failure));
     table_add(table,

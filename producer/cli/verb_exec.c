@@ -210,7 +210,7 @@ static int exec_json(struct app *app, const struct cells *cells)
     struct quern_error error = { 0 };
     struct quern_id id;
 
-    if (!ask_submit(app, NULL, cells, &id, NULL, &error) ||
+    if (!submission_send(app, NULL, cells, &id, NULL, &error) ||
         !quern_wait(app->quern, id.text, MAX_DEADLINE_MS, &status, &error))
         return app_fail(app, &error);
     return status.result ? print_cells(app, &status)

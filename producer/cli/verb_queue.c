@@ -384,7 +384,7 @@ static int say_purged(struct app *app, const char *queue, uint64_t jobs,
 int verb_queue_purge(struct app *app)
 {
     const char *queue = app->options.words[0];
-    struct progress progress;
+    struct progress_bar progress;
     struct quern_error error;
     uint64_t waiting, jobs;
     bool more = true;

@@ -17,7 +17,7 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/id.h"
 
-struct inputs {
+struct replay_inputs {
     char paths[MAX_TEXTS][32]; /* of jobs */
     const char *items[MAX_TEXTS];
 };
@@ -107,7 +107,8 @@ static void find_program(char path[PATH_MAX])
         memcpy(path, name, sizeof(name));
 }
 
-static int become(struct app *app, const struct inputs *inputs, int count)
+static int become(struct app *app, const struct replay_inputs *inputs,
+                  int count)
 {
     const char *argv[MAX_TEXTS + 6];
     char path[PATH_MAX];
@@ -137,7 +138,7 @@ static int become(struct app *app, const struct inputs *inputs, int count)
 int verb_replay(struct app *app)
 {
     int count = app->options.word_count;
-    struct inputs inputs;
+    struct replay_inputs inputs;
     struct err err;
 
     for (int i = 0; i < count; i++) {

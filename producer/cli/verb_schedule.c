@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "producer/cli/ask.h"
 #include "producer/cli/progress.h"
 #include "producer/cli/show.h"
+#include "producer/cli/submission.h"
 #include "producer/cli/table.h"
 #include "producer/client/quern_operate.h"
 #include "schemas/json/convert.h"
@@ -144,16 +144,16 @@ static bool add_schedule(struct app *app, struct quern_error *error)
 {
     const struct options *options = &app->options;
     const char *name = options->words[0], *spec = options->words[1];
-    CLEANUP(asked_finish) struct asked asked = { 0 };
+    CLEANUP(submission_finish) struct submission submission = { 0 };
     struct err err = { 0 };
 
-    if (!asked_read(&asked, options, options->words[2], NULL, &err))
+    if (!submission_read(&submission, options, options->words[2], NULL, &err))
         return error_of(error, &err);
 
     bool ok = quern_schedule_set(app->quern, name, spec, options->schedule.zone,
-                                 asked.text, &asked.beside, error);
+                                 submission.text, &submission.beside, error);
 
-    asked_note(&asked, app);
+    submission_note(&submission, app);
     return ok;
 }
 

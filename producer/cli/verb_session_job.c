@@ -16,13 +16,13 @@ enum {
 };
 
 /* What a verb has asked for, when it is there. */
-struct answer {
+struct action_answer {
     struct quern_status status;
     struct arena arena;
     struct result result;
 };
 
-static void answer_finish(struct answer *answer)
+static void answer_finish(struct action_answer *answer)
 {
     quern_status_finish(&answer->status);
     arena_finish(&answer->arena);
@@ -65,7 +65,7 @@ static bool too_long(const struct app *app, bool taken,
 
 /* Nobody shall do later what nobody waits for. What has just been done, or is
  * done before it can be stopped, counts. */
-static bool take_back(struct app *app, struct answer *answer,
+static bool take_back(struct app *app, struct action_answer *answer,
                       struct quern_error *error)
 {
     const char *id = app->job.text;
@@ -81,7 +81,7 @@ static bool take_back(struct app *app, struct answer *answer,
     return strcmp(error->code, "timeout") == 0 && too_long(app, true, error);
 }
 
-static bool await(struct app *app, struct answer *answer,
+static bool await(struct app *app, struct action_answer *answer,
                   struct quern_error *error)
 {
     const char *id = app->job.text;
@@ -115,7 +115,7 @@ static bool fail_as(const struct result *result, struct quern_error *error)
     return error_of(error, &err);
 }
 
-static bool read_answer(struct answer *answer, struct quern_error *error)
+static bool read_answer(struct action_answer *answer, struct quern_error *error)
 {
     struct view bytes = { answer->status.result, answer->status.result_size };
     struct err err = { 0 };
@@ -130,8 +130,8 @@ static bool read_answer(struct answer *answer, struct quern_error *error)
 }
 
 /* Fills in what is the same for all of them, submits, waits. */
-static bool act(struct app *app, struct quern_job job, struct answer *answer,
-                struct quern_error *error)
+static bool act(struct app *app, struct quern_job job,
+                struct action_answer *answer, struct quern_error *error)
 {
     struct options *options = &app->options;
 
@@ -152,7 +152,7 @@ static bool act(struct app *app, struct quern_job job, struct answer *answer,
 
 int verb_session_files(struct app *app)
 {
-    CLEANUP(answer_finish) struct answer answer = { 0 };
+    CLEANUP(answer_finish) struct action_answer answer = { 0 };
     const struct list *listing = &answer.result.listing;
     const struct session_file *files;
     struct quern_error error;
@@ -171,7 +171,7 @@ int verb_session_files(struct app *app)
 
 int verb_session_put(struct app *app)
 {
-    CLEANUP(answer_finish) struct answer answer = { 0 };
+    CLEANUP(answer_finish) struct action_answer answer = { 0 };
     struct quern_file files[MAX_FILES];
     size_t count = (size_t)app->options.word_count - 1;
     struct quern_error error;
@@ -224,7 +224,7 @@ static void save_answer(struct app *app, const struct list *list,
 
 int verb_session_get(struct app *app)
 {
-    CLEANUP(answer_finish) struct answer answer = { 0 };
+    CLEANUP(answer_finish) struct action_answer answer = { 0 };
     const char *dir = app->options.out ? app->options.out : "quern-out";
     struct quern_error error;
 
@@ -241,7 +241,7 @@ int verb_session_get(struct app *app)
 
 int verb_session_close(struct app *app)
 {
-    CLEANUP(answer_finish) struct answer answer = { 0 };
+    CLEANUP(answer_finish) struct action_answer answer = { 0 };
     struct quern_error error;
 
     if (!act(app, (struct quern_job){ .action = QUERN_CLOSE }, &answer, &error))
@@ -264,7 +264,7 @@ static bool check_fork(const char *name, const char *to, struct err *err)
 
 int verb_session_fork(struct app *app)
 {
-    CLEANUP(answer_finish) struct answer answer = { 0 };
+    CLEANUP(answer_finish) struct action_answer answer = { 0 };
     const char *name = app->options.words[0], *to = app->options.words[1];
     struct quern_error error;
     struct err err;

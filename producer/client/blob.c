@@ -58,10 +58,10 @@ static bool blob_extend(struct quern *quern, unsigned int partition,
 }
 
 /* how: SET_NEW, of a key that is not there; SET_AGAIN, of one that is. */
-enum set_how { SET_NEW, SET_AGAIN };
+enum blob_set_mode { SET_NEW, SET_AGAIN };
 
 static bool blob_set(struct quern *quern, unsigned int partition,
-                     struct view key, struct view bytes, enum set_how how,
+                     struct view key, struct view bytes, enum blob_set_mode how,
                      bool *done, struct err *err)
 {
     struct command command;

@@ -14,18 +14,18 @@ struct dead_member {
     uint64_t at;
 };
 
-struct members {
+struct dead_members {
     struct dead_member *items;
     size_t count;
 };
 
-struct piece { /* the latest are at 0 */
+struct dead_range { /* the latest are at 0 */
     uint64_t from, to;
 };
 
 static bool read_members(struct quern *quern, unsigned int partition,
                          size_t queue, const struct key *key,
-                         struct piece piece, struct members *members,
+                         struct dead_range piece, struct dead_members *members,
                          struct err *err)
 {
     char from[24], to[24];
@@ -110,8 +110,9 @@ static bool read_dead(struct quern *quern, const struct dead_member *member,
  * one alone just the piece is read: piece->from then is 0 for who looks. */
 static bool dead_read_all(struct quern *quern,
                           const struct quern_queues *queues,
-                          struct piece *piece, struct members *members,
-                          uint64_t *total, struct err *err)
+                          struct dead_range *piece,
+                          struct dead_members *members, uint64_t *total,
+                          struct err *err)
 {
     unsigned int partitions;
 
@@ -119,7 +120,7 @@ static bool dead_read_all(struct quern *quern,
         return false;
 
     bool alone = partitions == 1 && queues->count == 1;
-    struct piece each = { alone ? piece->from : 0, piece->to };
+    struct dead_range each = { alone ? piece->from : 0, piece->to };
 
     for (unsigned int p = 0; p < partitions; p++)
         for (size_t i = 0; i < queues->count; i++) {
@@ -133,7 +134,8 @@ static bool dead_read_all(struct quern *quern,
     if (members->count > 0)
         qsort(members->items, members->count, sizeof(*members->items),
               dead_by_time);
-    *piece = (struct piece){ piece->from - each.from, piece->to - each.from };
+    *piece =
+        (struct dead_range){ piece->from - each.from, piece->to - each.from };
     return true;
 }
 
@@ -141,9 +143,9 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
                      uint64_t limit, struct quern_deads *deads,
                      struct quern_error *error)
 {
-    struct piece piece = { skip, skip + limit };
+    struct dead_range piece = { skip, skip + limit };
     struct quern_queues queues;
-    struct members members = { 0 };
+    struct dead_members members = { 0 };
     struct err err = { 0 };
     bool ok;
 

@@ -43,13 +43,13 @@ bool quern_id_new(struct quern *quern, const char *tenant, struct quern_id *id,
 }
 
 /* Of a job: the ones that it names and the ones sent along. */
-struct files {
+struct draft_files {
     struct file_ref refs[MAX_FILES];
     struct sha256 hashes[MAX_FILES];
     size_t count;
 };
 
-static bool files_add(struct files *files, struct quern *quern,
+static bool files_add(struct draft_files *files, struct quern *quern,
                       struct view tenant, const struct quern_file *sent,
                       size_t count, struct err *err)
 {
@@ -69,7 +69,7 @@ static bool files_add(struct files *files, struct quern *quern,
 }
 
 /* The job then borrows from files. */
-static bool files_join(struct files *files, struct quern *quern,
+static bool files_join(struct draft_files *files, struct quern *quern,
                        struct job *job, const struct quern_file *sent,
                        size_t count, struct err *err)
 {
@@ -323,7 +323,7 @@ bool draft_read(struct draft *draft, struct quern *quern,
                 const struct quern_job *from, const struct quern_id *id,
                 struct err *err)
 {
-    struct files files;
+    struct draft_files files;
     struct job job = { 0 };
 
     draft_init(draft);
@@ -374,7 +374,7 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
 {
     static const struct quern_beside nothing;
     CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
-    struct files files;
+    struct draft_files files;
     struct job job;
 
     if (!beside)

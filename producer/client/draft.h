@@ -16,10 +16,10 @@ struct draft {
     struct arena arena; /* of what was given */
     struct buf bytes;
     struct arena decoded;
-    struct submit submit;   /* borrows from them, and from the caller */
-    struct quern_id id;     /* of the job */
-    bool fresh;             /* it was not the caller's */
-    struct unknown unknown; /* members that nobody will read */
+    struct submit submit;           /* borrows from them, and from the caller */
+    struct quern_id id;             /* of the job */
+    bool fresh;                     /* it was not the caller's */
+    struct unknown_members unknown; /* members that nobody will read */
 };
 
 /* What a consumer would refuse is told here, where somebody can still change

@@ -54,16 +54,16 @@ add_why(struct quern_explanation *job, const char *format, ...)
     va_end(args);
 }
 
-struct when {
+struct time_text {
     char text[64];
 };
 
 /* 2026-11-23 18:04:05 UTC, in 90 s. */
-static struct when when_of(uint64_t at, uint64_t now)
+static struct time_text when_of(uint64_t at, uint64_t now)
 {
     time_t seconds = (time_t)(at / 1000);
     uint64_t apart = (at > now ? at - now : now - at) / 1000;
-    struct when when;
+    struct time_text when;
     struct tm tm;
     size_t len;
 
@@ -75,8 +75,8 @@ static struct when when_of(uint64_t at, uint64_t now)
     return when;
 }
 
-static struct when when_is(const struct quern_explanation *job,
-                           const char *name)
+static struct time_text when_is(const struct quern_explanation *job,
+                                const char *name)
 {
     return when_of(explain_number_of(job, name), explain_number_of(job, "now"));
 }

@@ -71,14 +71,14 @@ static void add_period(struct quern_minutes *minutes, uint64_t begin,
     }
 }
 
-struct span {
+struct period_span {
     uint64_t first; /* period */
     size_t count;
     uint64_t since; /* ms since 1970 */
 };
 
 static bool read_periods(struct quern *quern, unsigned int partition,
-                         const char *queue, struct span span,
+                         const char *queue, struct period_span span,
                          struct quern_minutes *minutes, struct err *err)
 {
     struct command command;
@@ -100,8 +100,8 @@ static bool figures_read_partition(struct quern *quern, unsigned int partition,
                                    struct err *err)
 {
     uint64_t last = now / LISTING_PERIOD_MS;
-    struct span span = { since / LISTING_PERIOD_MS, LISTING_MOST_PERIODS,
-                         since };
+    struct period_span span = { since / LISTING_PERIOD_MS, LISTING_MOST_PERIODS,
+                                since };
 
     for (; span.first <= last; span.first += LISTING_MOST_PERIODS) {
         uint64_t left = last - span.first + 1;

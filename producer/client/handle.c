@@ -57,8 +57,8 @@ bool handle_id(struct view *id, const char *text, struct err *err)
     return true;
 }
 
-static bool open_fleet(struct fleet *fleet, const struct quern_options *options,
-                       struct err *err)
+static bool open_fleet(struct fleet_conns *fleet,
+                       const struct quern_options *options, struct err *err)
 {
     const char *url = options->url ? options->url : getenv("REDIS_URL");
     const char *prefix = options->prefix ? options->prefix : "quern:";
@@ -116,21 +116,21 @@ const char *quern_version(void)
 }
 
 /* What is sent to be answered. */
-struct handle_call {
+struct redis_call {
     const struct command *command;
-    const struct fleet *fleet; /* of a write, which is durable when its */
-    unsigned int partition;    /* settings say so; NULL: it changes nothing */
+    const struct fleet_conns *fleet; /* of a write, which is durable when its */
+    unsigned int partition; /* settings say so; NULL: it changes nothing */
     bool sent;
     bool in_doubt; /* it was sent, and nobody has said what became of it */
 };
 
-static bool is_async(const struct handle_call *call)
+static bool is_async(const struct redis_call *call)
 {
     return !call->fleet || call->fleet->durability.kind == DURABLE_ASYNC;
 }
 
 /* Both of durability.h. */
-static bool send_question(struct conn *conn, const struct fleet *fleet,
+static bool send_question(struct conn *conn, const struct fleet_conns *fleet,
                           unsigned int partition, uint64_t timeout_ms,
                           struct err *err)
 {
@@ -146,7 +146,7 @@ static bool send_question(struct conn *conn, const struct fleet *fleet,
     return sent;
 }
 
-static bool receive_answer(struct conn *conn, const struct fleet *fleet,
+static bool receive_answer(struct conn *conn, const struct fleet_conns *fleet,
                            uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply)
@@ -159,7 +159,7 @@ static bool receive_answer(struct conn *conn, const struct fleet *fleet,
 }
 
 /* Both at once: behind a reconnect the question would be another server's. */
-static bool send_call(struct conn *conn, struct handle_call *call,
+static bool send_call(struct conn *conn, struct redis_call *call,
                       uint64_t timeout_ms, struct err *err)
 {
     if (!conn_send(conn, call->command, timeout_ms, err))
@@ -170,7 +170,7 @@ static bool send_call(struct conn *conn, struct handle_call *call,
 }
 
 /* Error replies come back as replies. */
-static redisReply *exchange(struct conn *conn, struct handle_call *call,
+static redisReply *exchange(struct conn *conn, struct redis_call *call,
                             uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
@@ -202,7 +202,7 @@ bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
     struct command command;
-    struct handle_call call = { .command = &command };
+    struct redis_call call = { .command = &command };
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     transition_load_command(&command);
@@ -215,7 +215,7 @@ bool handle_load_library(struct conn *conn, uint64_t timeout_ms,
                            "does not let us load it (start a quern-consumer)");
 }
 
-static redisReply *call_once(struct conn *conn, struct handle_call *call,
+static redisReply *call_once(struct conn *conn, struct redis_call *call,
                              uint64_t timeout_ms, struct err *err)
 {
     CLEANUP(cleanup_reply)
@@ -249,7 +249,7 @@ static bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
     if (quern->fleet->met)
         return true;
     transition_build_command(&command);
-    reply = exchange(conn, &(struct handle_call){ .command = &command },
+    reply = exchange(conn, &(struct redis_call){ .command = &command },
                      quern->timeout_ms, err);
     command_finish(&command);
     if (reply && reply_cure(reply) == CURE_LOAD)
@@ -266,7 +266,7 @@ bool handle_may_pass(const struct err *fault)
 }
 
 /* What may have changed something is no mere "unavailable". */
-static void handle_tell(const struct handle_call *call, const struct err *fault,
+static void handle_tell(const struct redis_call *call, const struct err *fault,
                         struct err *err)
 {
     if (call->fleet && call->in_doubt && handle_may_pass(fault))
@@ -277,7 +277,7 @@ static void handle_tell(const struct handle_call *call, const struct err *fault,
 }
 
 static redisReply *call(struct quern *quern, struct conn *conn,
-                        struct handle_call *call, struct err *err)
+                        struct redis_call *call, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     uint64_t backoff = FIRST_BACKOFF_MS;
@@ -303,8 +303,8 @@ static redisReply *call(struct quern *quern, struct conn *conn,
 }
 
 /* Which of the fleet's connections; without a cluster one serves all. */
-static bool conn_of(struct fleet *fleet, unsigned int partition, size_t *index,
-                    struct err *err)
+static bool conn_of(struct fleet_conns *fleet, unsigned int partition,
+                    size_t *index, struct err *err)
 {
     *index = fleet->address.kind == ADDRESS_CLUSTER ? partition : 0;
     if (partition >= NAMES_MAX_PARTITIONS)
@@ -321,7 +321,7 @@ static bool conn_of(struct fleet *fleet, unsigned int partition, size_t *index,
 redisReply *handle_call(struct quern *quern, unsigned int partition,
                         const struct command *command, struct err *err)
 {
-    struct handle_call what = { .command = command };
+    struct redis_call what = { .command = command };
     size_t index;
 
     if (!conn_of(quern->fleet, partition, &index, err))
@@ -332,9 +332,9 @@ redisReply *handle_call(struct quern *quern, unsigned int partition,
 /* Before anything is written: a server that cannot tell is refused. */
 static bool prove(struct quern *quern, size_t index, struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
+    struct fleet_conns *fleet = quern->fleet;
     struct command question;
-    struct handle_call what = { .command = &question };
+    struct redis_call what = { .command = &question };
     CLEANUP(cleanup_reply) redisReply *told = NULL;
     struct err fault = { 0 };
 
@@ -369,7 +369,7 @@ static redisReply *ask_many(struct quern *quern, struct conn *conn,
                             unsigned int partition)
 {
     struct command question;
-    struct handle_call what = { .command = &question };
+    struct redis_call what = { .command = &question };
     struct err err = { 0 };
     redisReply *reply;
 
@@ -384,7 +384,7 @@ static redisReply *ask_many(struct quern *quern, struct conn *conn,
 static bool load_missing(struct quern *quern, struct conn *conn)
 {
     struct command question;
-    struct handle_call what = { .command = &question };
+    struct redis_call what = { .command = &question };
     struct err err = { 0 };
 
     transition_build_command(&question);
@@ -403,7 +403,7 @@ bool handle_takes_many(struct quern *quern, unsigned int partition)
 
     if (!conn || !conn_of(quern->fleet, partition, &index, &err))
         return false;
-    enum many *many = &quern->fleet->many[index];
+    enum many_support *many = &quern->fleet->many[index];
     for (int i = 0; *many == MANY_UNKNOWN && i < 2; i++) {
         CLEANUP(cleanup_reply)
         redisReply *reply = ask_many(quern, conn, partition);
@@ -438,7 +438,7 @@ bool handle_doubt_many(struct quern *quern, unsigned int partition)
 
 bool handle_secure(struct quern *quern, unsigned int partition, struct err *err)
 {
-    const struct fleet *fleet = quern->fleet;
+    const struct fleet_conns *fleet = quern->fleet;
     size_t index;
 
     if (fleet->durability.kind == DURABLE_ASYNC)
@@ -453,9 +453,9 @@ redisReply *handle_write(struct quern *quern, unsigned int partition,
                          const struct command *command, struct err *err)
 {
     struct conn *conn = handle_writer(quern, partition, err);
-    struct handle_call what = { .command = command,
-                                .fleet = quern->fleet,
-                                .partition = partition };
+    struct redis_call what = { .command = command,
+                               .fleet = quern->fleet,
+                               .partition = partition };
 
     return conn ? call(quern, conn, &what, err) : NULL;
 }
@@ -512,12 +512,12 @@ static bool handle_read_partitions(const redisReply *reply, unsigned int *count,
 redisReply *handle_call_fleet(struct quern *quern,
                               const struct command *command, struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
+    struct fleet_conns *fleet = quern->fleet;
     struct key key = names_fleet(&fleet->names);
     struct conn *conn =
         conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
     redisReply *reply =
-        call(quern, conn, &(struct handle_call){ .command = command }, err);
+        call(quern, conn, &(struct redis_call){ .command = command }, err);
 
     conn_free(conn);
     return reply;
@@ -542,7 +542,7 @@ static bool ask_partitions(struct quern *quern, unsigned int *count,
 bool handle_partitions(struct quern *quern, unsigned int *count,
                        struct err *err)
 {
-    struct fleet *fleet = quern->fleet;
+    struct fleet_conns *fleet = quern->fleet;
     uint64_t now = clock_ms();
 
     if (fleet->partitions == 0 && now >= fleet->ask_at) {

@@ -18,14 +18,14 @@ enum {
 };
 
 /* The servers that hold the jobs; shared by the copies of a handle. */
-struct fleet {
+struct fleet_conns {
     struct address address;
     struct names names;
     char *role;
     /* By partition; without a cluster the first one serves all of them. */
     struct conn *conns[NAMES_MAX_PARTITIONS];
     bool proven[NAMES_MAX_PARTITIONS]; /* that server can tell of durability */
-    enum many {
+    enum many_support {
         MANY_UNKNOWN,
         MANY_NO,
         MANY_YES,
@@ -38,7 +38,7 @@ struct fleet {
 };
 
 struct quern {
-    struct fleet *fleet;
+    struct fleet_conns *fleet;
     uint64_t timeout_ms;
 };
 

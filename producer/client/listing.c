@@ -19,7 +19,7 @@ static const char *const groups[] = {
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]), ENDED = GROUPS - 1 };
 
-struct search {
+struct job_search {
     struct quern *quern;
     const struct quern_filter *filter;
     struct job_filter asked;
@@ -98,7 +98,7 @@ static void sort_jobs(struct quern_listed *jobs, size_t count,
 }
 
 /* Of sorted ones only as many are kept as are asked for. */
-static void keep_first(struct search *search)
+static void keep_first(struct job_search *search)
 {
     struct quern_listing *found = search->found;
 
@@ -114,7 +114,7 @@ static int compare_ids(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static bool is_new(struct search *search, struct view id)
+static bool is_new(struct job_search *search, struct view id)
 {
     char *own = view_dup(id);
     char **node = tsearch(own, &search->ids, compare_ids);
@@ -127,7 +127,7 @@ static bool is_new(struct search *search, struct view id)
     return false;
 }
 
-static void add_job(struct search *search, const struct job_row *row)
+static void add_job(struct job_search *search, const struct job_row *row)
 {
     struct quern_listing *found = search->found;
     struct quern_listed *job;
@@ -159,7 +159,7 @@ static void add_job(struct search *search, const struct job_row *row)
     job->due_at = row->due_at;
 }
 
-static bool add_rows(struct search *search, const redisReply *reply,
+static bool add_rows(struct job_search *search, const redisReply *reply,
                      size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
@@ -173,7 +173,8 @@ static bool add_rows(struct search *search, const redisReply *reply,
 }
 
 /* From begin on, which is where the group's rows begin in what was found. */
-static bool has_enough(const struct search *search, size_t begin, bool ended)
+static bool has_enough(const struct job_search *search, size_t begin,
+                       bool ended)
 {
     uint64_t held = search->found->count;
 
@@ -183,7 +184,8 @@ static bool has_enough(const struct search *search, size_t begin, bool ended)
     return ended ? held - begin >= search->most : held >= search->most;
 }
 
-static uint64_t ask_for(const struct search *search, size_t begin, bool ended)
+static uint64_t ask_for(const struct job_search *search, size_t begin,
+                        bool ended)
 {
     uint64_t held = search->found->count - (ended ? begin : 0);
 
@@ -193,7 +195,7 @@ static uint64_t ask_for(const struct search *search, size_t begin, bool ended)
     return search->most - held;
 }
 
-static bool search_partition(struct search *search, unsigned int partition,
+static bool search_partition(struct job_search *search, unsigned int partition,
                              bool ended, struct err *err)
 {
     CLEANUP(buf_finish) struct buf cursor;
@@ -267,7 +269,7 @@ static bool check_states(const char *words, struct err *err)
     return true;
 }
 
-static bool search_group(struct search *search, size_t group,
+static bool search_group(struct job_search *search, size_t group,
                          unsigned int partitions, struct err *err)
 {
     CLEANUP(buf_finish) struct buf states;
@@ -288,7 +290,7 @@ static bool search_group(struct search *search, size_t group,
     return true;
 }
 
-static bool search_all(struct search *search, struct err *err)
+static bool search_all(struct job_search *search, struct err *err)
 {
     const struct quern_filter *filter = search->filter;
     unsigned int partitions;
@@ -321,9 +323,9 @@ static bool search_all(struct search *search, struct err *err)
 bool quern_list(struct quern *quern, const struct quern_filter *filter,
                 struct quern_listing *listing, struct quern_error *error)
 {
-    struct search search = { .quern = quern,
-                             .filter = filter,
-                             .found = listing };
+    struct job_search search = { .quern = quern,
+                                 .filter = filter,
+                                 .found = listing };
     struct err err = { 0 };
     bool ok;
 

@@ -6,17 +6,17 @@
 enum { WINDOW = 256 }; /* things without an answer; a last call may go beyond */
 
 /* The calls that are on their way, oldest first. */
-struct flight {
-    struct sent {
+struct call_window {
+    struct sent_call {
         size_t index;
         size_t count; /* of things */
         struct conn *conn;
         unsigned int partition;
     } sent[WINDOW];
     size_t first, count;
-    size_t things;   /* in them */
-    size_t next;     /* thing to be sent */
-    struct written { /* servers; each by a partition that it has */
+    size_t things;          /* in them */
+    size_t next;            /* thing to be sent */
+    struct written_server { /* servers; each by a partition that it has */
         struct conn *conn;
         unsigned int partition;
     } written[NAMES_MAX_PARTITIONS];
@@ -24,7 +24,7 @@ struct flight {
 };
 
 /* None of it will be answered. */
-static void pipeline_drop(struct flight *flight)
+static void pipeline_drop(struct call_window *flight)
 {
     for (; flight->count > 0; flight->count--) {
         conn_close(flight->sent[flight->first].conn);
@@ -32,18 +32,19 @@ static void pipeline_drop(struct flight *flight)
     }
 }
 
-static void note_written(struct flight *flight, struct conn *conn,
+static void note_written(struct call_window *flight, struct conn *conn,
                          unsigned int partition)
 {
     for (size_t i = 0; i < flight->written_count; i++)
         if (flight->written[i].conn == conn)
             return;
     flight->written[flight->written_count++] =
-        (struct written){ conn, partition };
+        (struct written_server){ conn, partition };
 }
 
 static bool send_one(struct quern *quern, const struct command *command,
-                     struct flight *flight, struct sent *sent, struct err *err)
+                     struct call_window *flight, struct sent_call *sent,
+                     struct err *err)
 {
     sent->conn = handle_writer(quern, sent->partition, err);
     if (!sent->conn)
@@ -53,10 +54,10 @@ static bool send_one(struct quern *quern, const struct command *command,
 }
 
 static bool send_more(struct quern *quern, const struct pipeline *pipeline,
-                      struct flight *flight, struct err *err)
+                      struct call_window *flight, struct err *err)
 {
     while (flight->things < WINDOW && flight->next < pipeline->count) {
-        struct sent *sent =
+        struct sent_call *sent =
             &flight->sent[(flight->first + flight->count) % WINDOW];
         struct command command;
         bool asks, gone;
@@ -79,7 +80,7 @@ static bool send_more(struct quern *quern, const struct pipeline *pipeline,
 
 /* Nothing is owed any more: what was sent is sent again, in another form where
  * the library is an older one. */
-static bool cure_library(struct quern *quern, const struct sent *sent,
+static bool cure_library(struct quern *quern, const struct sent_call *sent,
                          struct err *err)
 {
     conn_close(sent->conn);
@@ -93,10 +94,10 @@ static bool cure_library(struct quern *quern, const struct sent *sent,
  * sent again. */
 static bool pipeline_take_answer(struct quern *quern,
                                  const struct pipeline *pipeline,
-                                 struct flight *flight, size_t *done,
+                                 struct call_window *flight, size_t *done,
                                  struct err *err)
 {
-    const struct sent *sent = &flight->sent[flight->first];
+    const struct sent_call *sent = &flight->sent[flight->first];
     CLEANUP(cleanup_reply)
     redisReply *reply = conn_receive(sent->conn, quern->timeout_ms, err);
     struct err said = { 0 };
@@ -120,7 +121,7 @@ static bool pipeline_take_answer(struct quern *quern,
 /* Half of the window is taken before it is filled again: Redis always has work,
  * and much of it arrives in one read. */
 static bool run(struct quern *quern, const struct pipeline *pipeline,
-                struct flight *flight, size_t *done, struct err *err)
+                struct call_window *flight, size_t *done, struct err *err)
 {
     do {
         size_t enough = WINDOW / 2;
@@ -148,7 +149,7 @@ bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
 
     *done = 0;
     for (;;) {
-        struct flight flight = { .next = *done };
+        struct call_window flight = { .next = *done };
         struct err fault = { 0 };
         size_t before = *done;
 

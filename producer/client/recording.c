@@ -30,12 +30,12 @@ static redisReply *recording_ask(struct quern *quern, struct view id,
 
 /* What a job has is read while it goes on: where there is a result, all of the
  * journal is there, too. */
-struct kept {
+struct job_replies {
     redisReply *result, *body, *journal;
 };
 
-static bool read_kept(struct quern *quern, struct view id, struct kept *kept,
-                      struct err *err)
+static bool read_kept(struct quern *quern, struct view id,
+                      struct job_replies *kept, struct err *err)
 {
     const struct names *names = &quern->fleet->names;
     struct key result = names_result(names, id);
@@ -49,7 +49,7 @@ static bool read_kept(struct quern *quern, struct view id, struct kept *kept,
 
 /* The blobs that requests were made of; those that are gone, false, or do not
  * fit, are left out: such a request cannot be compared by its bytes. */
-struct gathering {
+struct blob_collector {
     struct quern *quern;
     struct view id;
     struct recording *recording;
@@ -59,7 +59,7 @@ struct gathering {
     size_t passed_count;
 };
 
-static bool was_passed(const struct gathering *gathering, struct view name)
+static bool was_passed(const struct blob_collector *gathering, struct view name)
 {
     for (size_t i = 0; i < gathering->passed_count; i++)
         if (view_equal(gathering->passed[i], name))
@@ -68,14 +68,14 @@ static bool was_passed(const struct gathering *gathering, struct view name)
 }
 
 /* name: of a record, which stays. */
-static void pass_over(struct gathering *gathering, struct view name)
+static void pass_over(struct blob_collector *gathering, struct view name)
 {
     gathering->passed = list_grow(gathering->passed, gathering->passed_count,
                                   sizeof(*gathering->passed));
     gathering->passed[gathering->passed_count++] = name;
 }
 
-static bool take_blob(struct gathering *gathering, struct view name,
+static bool take_blob(struct blob_collector *gathering, struct view name,
                       struct err *err)
 {
     struct recording *recording = gathering->recording;
@@ -109,8 +109,8 @@ static bool take_blob(struct gathering *gathering, struct view name,
     return true;
 }
 
-static bool recording_gather(struct gathering *gathering, struct view bytes,
-                             struct err *err)
+static bool recording_gather(struct blob_collector *gathering,
+                             struct view bytes, struct err *err)
 {
     struct record record;
     struct err why;
@@ -129,12 +129,12 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
                          struct arena *arena, struct err *err)
 {
     const struct view *records = recording->records.items;
-    struct gathering gathering = { .quern = quern,
-                                   .id = recording->id,
-                                   .recording = recording,
-                                   .arena = arena,
-                                   .room = MAX_RECORDED_BLOBS,
-                                   .left = MAX_RECORDED_BLOB_BYTES };
+    struct blob_collector gathering = { .quern = quern,
+                                        .id = recording->id,
+                                        .recording = recording,
+                                        .arena = arena,
+                                        .room = MAX_RECORDED_BLOBS,
+                                        .left = MAX_RECORDED_BLOB_BYTES };
     bool ok = true;
 
     recording->blobs.items =
@@ -190,7 +190,7 @@ static struct view without_values(struct view body, struct arena *arena)
     return arena_copy(arena, buf_view(&bytes));
 }
 
-static bool write_kept(struct quern *quern, const struct kept *kept,
+static bool write_kept(struct quern *quern, const struct job_replies *kept,
                        struct view id, char **text, size_t *size,
                        struct err *err)
 {
@@ -228,7 +228,7 @@ static bool write_kept(struct quern *quern, const struct kept *kept,
 bool quern_record(struct quern *quern, const char *id_text, char **text,
                   size_t *size, struct quern_error *error)
 {
-    struct kept kept = { 0 };
+    struct job_replies kept = { 0 };
     struct err err = { 0 };
     struct view id;
     bool ok = handle_id(&id, id_text, &err) &&

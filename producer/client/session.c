@@ -87,12 +87,12 @@ bool quern_session(struct quern *quern, const char *tenant, const char *name,
 /* --- all of them ---------------------------------------------------------- */
 
 /* Labels of a session, NUL-terminated. */
-struct owned {
+struct session_labels {
     char tenant[MAX_NAME_BYTES + 1], name[MAX_NAME_BYTES + 1];
 };
 
 /* "<tenant>/<name>", encoded, which Redis lists. */
-static bool session_split(struct view member, struct owned *owned)
+static bool session_split(struct view member, struct session_labels *owned)
 {
     const char *slash = memchr(member.data, '/', member.len);
 
@@ -123,26 +123,26 @@ static redisReply *read_index(struct quern *quern, unsigned int partition,
     return reply;
 }
 
-struct listed {
+struct session_entry {
     double expires_at;
     struct quern_record record;
 };
 
-struct listing {
-    struct listed *items;
+struct session_listing {
+    struct session_entry *items;
     size_t count, room;
 };
 
 static int by_expiry(const void *left, const void *right)
 {
-    const struct listed *a = left, *b = right;
+    const struct session_entry *a = left, *b = right;
 
     return a->expires_at < b->expires_at   ? 1
            : a->expires_at > b->expires_at ? -1
                                            : 0;
 }
 
-static struct listed *listing_add(struct listing *listing)
+static struct session_entry *listing_add(struct session_listing *listing)
 {
     if (listing->count == listing->room) {
         listing->room = listing->room ? 2 * listing->room : 16;
@@ -157,14 +157,14 @@ static struct listed *listing_add(struct listing *listing)
 /* Of one partition: [member, score, ...]. All within the time of one call. */
 static bool list_index(struct quern *quern, uint64_t end,
                        const redisReply *index, struct view wanted,
-                       struct listing *listing, struct err *err)
+                       struct session_listing *listing, struct err *err)
 {
     struct quern hurried = *quern; /* shares all of it */
 
     for (size_t i = 0; i + 1 < index->elements; i += 2) {
         const redisReply *member = index->element[i];
-        struct owned owned;
-        struct listed *listed = listing_add(listing);
+        struct session_labels owned;
+        struct session_entry *listed = listing_add(listing);
         uint64_t now = clock_ms();
 
         if (!session_split((struct view){ member->str, member->len }, &owned) ||
@@ -182,7 +182,7 @@ static bool list_index(struct quern *quern, uint64_t end,
 
 /* A tenant's are in one partition. */
 static bool list_sessions(struct quern *quern, struct view wanted,
-                          struct listing *listing, struct err *err)
+                          struct session_listing *listing, struct err *err)
 {
     uint64_t end = clock_after(quern->timeout_ms);
     unsigned int first = 0, count;
@@ -205,7 +205,7 @@ bool quern_sessions(struct quern *quern, const char *tenant,
                     struct quern_records *records, struct quern_error *error)
 {
     struct view wanted = view_of(tenant);
-    struct listing listing = { 0 };
+    struct session_listing listing = { 0 };
     struct err err = { 0 };
     bool whole;
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/client/followed.h"
+#include "producer/client/followed_job.h"
 #include "schemas/message/machine.h"
 #include "schemas/redis/slot.h"
 
@@ -23,8 +23,8 @@ enum {
     REPLY_TIMEOUT_MS = 2000,
 };
 
-enum state { AWAY, LISTENING, BROKEN, STATES };
-TAILQ_HEAD(followed_list, followed);
+enum watch_state { AWAY, LISTENING, BROKEN, STATES };
+TAILQ_HEAD(followed_list, followed_job);
 
 struct quern_watch {
     struct quern quern; /* shares the handle's fleet, with less patience */
@@ -33,10 +33,11 @@ struct quern_watch {
     void *jobs; /* search tree, by id; each is in one of: */
     struct followed_list due, quiet; /* the latter by look_at */
     size_t count;
-    struct followed *last; /* followed no more: its last event is borrowed */
-    redisReply *live;      /* the message that an event borrows from */
-    uint64_t give_up_at;   /* of this call of quern_watch_next() */
-    uint64_t retry_at;     /* AWAY: next try */
+    struct followed_job
+        *last;           /* followed no more: its last event is borrowed */
+    redisReply *live;    /* the message that an event borrows from */
+    uint64_t give_up_at; /* of this call of quern_watch_next() */
+    uint64_t retry_at;   /* AWAY: next try */
     uint64_t backoff_ms;
     struct err err;            /* AWAY: what it waits for; BROKEN: why */
     struct quern_event *event; /* to fill; NULL once ... */
@@ -56,7 +57,7 @@ static const struct machine_state states[STATES] = {
 static const struct machine_kind kind = { "a watch", states, STATES, NULL,
                                           NULL };
 
-static void watch_enter(struct quern_watch *watch, enum state next)
+static void watch_enter(struct quern_watch *watch, enum watch_state next)
 {
     machine_go(&watch->machine, next);
     if (next == LISTENING)
@@ -86,39 +87,39 @@ static enum pace watch_give(struct quern_watch *watch, enum quern_next given)
 
 static int watch_compare(const void *a, const void *b)
 {
-    const struct followed *one = a, *other = b;
+    const struct followed_job *one = a, *other = b;
 
     return strcmp(one->id.text, other->id.text);
 }
 
-static struct followed *watch_find(const struct quern_watch *watch,
-                                   struct view id)
+static struct followed_job *watch_find(const struct quern_watch *watch,
+                                       struct view id)
 {
-    struct followed wanted = { 0 };
+    struct followed_job wanted = { 0 };
     void *found;
 
     if (id.len >= sizeof(wanted.id.text))
         return NULL;
     memcpy(wanted.id.text, id.data, id.len);
     found = tfind(&wanted, &watch->jobs, watch_compare);
-    return found ? *(struct followed **)found : NULL;
+    return found ? *(struct followed_job **)found : NULL;
 }
 
-static void leave_list(struct quern_watch *watch, struct followed *job)
+static void leave_list(struct quern_watch *watch, struct followed_job *job)
 {
     struct followed_list *list = job->due ? &watch->due : &watch->quiet;
 
     TAILQ_REMOVE(list, job, link);
 }
 
-static void add_due(struct quern_watch *watch, struct followed *job)
+static void add_due(struct quern_watch *watch, struct followed_job *job)
 {
     leave_list(watch, job);
     job->due = true;
     TAILQ_INSERT_TAIL(&watch->due, job, link);
 }
 
-static void add_quiet(struct quern_watch *watch, struct followed *job)
+static void add_quiet(struct quern_watch *watch, struct followed_job *job)
 {
     uint64_t silence_ms = watch->count * LOOK_EVERY_MS;
 
@@ -129,14 +130,14 @@ static void add_quiet(struct quern_watch *watch, struct followed *job)
     TAILQ_INSERT_TAIL(&watch->quiet, job, link);
 }
 
-static void make_quiet(struct quern_watch *watch, struct followed *job)
+static void make_quiet(struct quern_watch *watch, struct followed_job *job)
 {
     leave_list(watch, job);
     add_quiet(watch, job);
 }
 
 static bool send_channel(struct quern_watch *watch, const char *name,
-                         const struct followed *job)
+                         const struct followed_job *job)
 {
     struct command command;
     bool sent;
@@ -149,19 +150,19 @@ static bool send_channel(struct quern_watch *watch, const char *name,
 }
 
 /* The caller may still read its last event. */
-static void part_with(struct quern_watch *watch, struct followed *job)
+static void part_with(struct quern_watch *watch, struct followed_job *job)
 {
     leave_list(watch, job);
     tdelete(job, &watch->jobs, watch_compare);
     watch->count--;
-    followed_free(watch->last);
+    followed_job_free(watch->last);
     watch->last = job;
     if (watch->machine.state == LISTENING &&
         !send_channel(watch, "UNSUBSCRIBE", job))
         watch_fail(watch);
 }
 
-static enum pace give_event(struct quern_watch *watch, struct followed *job)
+static enum pace give_event(struct quern_watch *watch, struct followed_job *job)
 {
     if (watch->event->terminal)
         part_with(watch, job);
@@ -171,7 +172,7 @@ static enum pace give_event(struct quern_watch *watch, struct followed *job)
 /* --- what there is of them ------------------------------------------------ */
 
 /* One job less; the others go on. */
-static enum pace give_fault(struct quern_watch *watch, struct followed *job)
+static enum pace give_fault(struct quern_watch *watch, struct followed_job *job)
 {
     if (watch->err.kind == ERR_RETRY)
         return watch_fail(watch);
@@ -181,9 +182,9 @@ static enum pace give_fault(struct quern_watch *watch, struct followed *job)
     return watch_give(watch, QUERN_BROKEN);
 }
 
-static enum pace watch_look(struct quern_watch *watch, struct followed *job)
+static enum pace watch_look(struct quern_watch *watch, struct followed_job *job)
 {
-    switch (followed_look(job, &watch->quern, watch->event, &watch->err)) {
+    switch (followed_job_look(job, &watch->quern, watch->event, &watch->err)) {
     case FOLLOWED_EVENT:
         return give_event(watch, job);
     case FOLLOWED_GAP:
@@ -216,8 +217,8 @@ static struct view watch_text_at(const redisReply *reply, size_t i)
 static enum pace hear(struct quern_watch *watch)
 {
     const redisReply *news = watch->live;
-    enum followed_turn turn;
-    struct followed *job;
+    enum followed_outcome turn;
+    struct followed_job *job;
     struct view channel;
 
     if (news->type == REDIS_REPLY_ERROR && !reply_ok(news, &watch->err))
@@ -231,7 +232,7 @@ static enum pace hear(struct quern_watch *watch)
         watch, (struct view){ channel.data + channel.len - ID_LEN, ID_LEN });
     if (!job || view_is(watch_text_at(news, 0), "unsubscribe"))
         return AGAIN;
-    turn = followed_hear(job, watch_text_at(news, 2), watch->event);
+    turn = followed_job_hear(job, watch_text_at(news, 2), watch->event);
     if (turn == FOLLOWED_AGAIN)
         add_due(watch, job);
     if (turn != FOLLOWED_EVENT)
@@ -245,7 +246,7 @@ static enum pace hear(struct quern_watch *watch)
 static void add_channels(struct command *command,
                          const struct followed_list *list)
 {
-    for (const struct followed *job = TAILQ_FIRST(list); job;
+    for (const struct followed_job *job = TAILQ_FIRST(list); job;
          job = TAILQ_NEXT(job, link))
         command_add(command, key_view(&job->events));
 }
@@ -290,7 +291,7 @@ static enum pace step_away(void *owner)
 static enum pace step_listening(void *owner)
 {
     struct quern_watch *watch = owner;
-    struct followed *job = TAILQ_FIRST(&watch->due);
+    struct followed_job *job = TAILQ_FIRST(&watch->due);
     uint64_t now = clock_ms(), until;
 
     if (watch->count == 0)
@@ -349,8 +350,8 @@ struct quern_watch *quern_watch_open(struct quern *quern, const char *id,
 bool quern_watch_add(struct quern_watch *watch, const char *id_text,
                      uint64_t after, struct quern_error *error)
 {
-    const struct fleet *fleet = watch->quern.fleet;
-    struct followed *job;
+    const struct fleet_conns *fleet = watch->quern.fleet;
+    struct followed_job *job;
     struct err err = { 0 };
     struct view id;
 
@@ -361,7 +362,7 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
                 id_text);
         return handle_fail(error, &err);
     }
-    job = followed_new(&fleet->names, id, after);
+    job = followed_job_new(&fleet->names, id, after);
     if (!tsearch(job, &watch->jobs, watch_compare))
         abort();
     watch->count++;
@@ -377,7 +378,7 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
 
 void quern_watch_drop(struct quern_watch *watch, const char *id)
 {
-    struct followed *job = watch_find(watch, view_of(id));
+    struct followed_job *job = watch_find(watch, view_of(id));
 
     if (job)
         part_with(watch, job);
@@ -385,12 +386,12 @@ void quern_watch_drop(struct quern_watch *watch, const char *id)
 
 static void free_all(struct quern_watch *watch, struct followed_list *jobs)
 {
-    struct followed *job;
+    struct followed_job *job;
 
     while ((job = TAILQ_FIRST(jobs))) {
         TAILQ_REMOVE(jobs, job, link);
         tdelete(job, &watch->jobs, watch_compare);
-        followed_free(job);
+        followed_job_free(job);
     }
 }
 
@@ -400,7 +401,7 @@ void quern_watch_close(struct quern_watch *watch)
         return;
     free_all(watch, &watch->quiet);
     free_all(watch, &watch->due);
-    followed_free(watch->last);
+    followed_job_free(watch->last);
     cleanup_reply(&watch->live);
     conn_free(watch->conn);
     free(watch);

@@ -7,7 +7,7 @@
 struct decoder {
     struct arena *arena;
     struct err *err;
-    struct unknown *unknown; /* may be NULL */
+    struct unknown_members *unknown; /* may be NULL */
 };
 
 static bool decode_field(struct decoder *decoder, const struct field *field,
@@ -305,7 +305,7 @@ static bool keys_are_text(const msgpack_object *value, struct err *err)
 
 bool message_decode_noting(const struct schema *schema, struct view bytes,
                            void *out, struct arena *arena,
-                           struct unknown *unknown, struct err *err)
+                           struct unknown_members *unknown, struct err *err)
 {
     struct decoder decoder = { arena, err, unknown };
     const msgpack_object *message;

@@ -93,7 +93,7 @@ struct job {
     const msgpack_object *output_schema; /* that the answer has to fit */
     const msgpack_object *parameters;    /* of the model, see sampling.h */
 
-    struct unknown unknown; /* what else it has; no member of its own */
+    struct unknown_members unknown; /* what else it has; no member of its own */
 };
 extern const struct schema schema_job;
 extern const struct schema schema_text; /* a list's plain text: struct view */

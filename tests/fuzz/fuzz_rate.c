@@ -18,7 +18,7 @@ static struct view take_line(struct view *rest)
     return line;
 }
 
-static void hear(struct rate_said *said, struct view line)
+static void hear(struct rate_report *said, struct view line)
 {
     const char *colon = line.len ? memchr(line.data, ':', line.len) : NULL;
     if (colon == NULL)
@@ -28,7 +28,7 @@ static void hear(struct rate_said *said, struct view line)
               (struct view){ colon + 1, line.len - len - 1 }, UNIX_MS);
 }
 
-static void check_said(const struct rate_said *said)
+static void check_said(const struct rate_report *said)
 {
     MUST(said->count <= RATE_LIMITS);
     for (size_t i = 0; i < said->count; i++) {
@@ -44,7 +44,7 @@ static void check_said(const struct rate_said *said)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct view rest = { (const char *)data, size };
-    struct rate_said said = { 0 };
+    struct rate_report said = { 0 };
     struct rate rate = { 0 };
     while (rest.len > 0)
         hear(&said, take_line(&rest));

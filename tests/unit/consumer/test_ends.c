@@ -24,7 +24,7 @@ struct server {
     bool away;                      /* nothing can be sent */
     size_t calls;
     size_t counts[MAX_CALLS]; /* jobs in it */
-    struct ending {
+    struct job_outcome {
         struct server *server;
         struct end end;
         char id[16];
@@ -44,7 +44,7 @@ static redisReply *reply_of(const char *bytes)
     return reply;
 }
 
-static struct ending *job_of(struct server *server, struct view id)
+static struct job_outcome *job_of(struct server *server, struct view id)
 {
     for (size_t i = 0; i < JOBS; i++)
         if (view_is(id, server->jobs[i].id))
@@ -78,7 +78,7 @@ static bool on_send(void *owner, const struct command *command, link_done *done,
 static void on_told(void *sender, const redisReply *reply,
                     const struct err *why)
 {
-    struct ending *job = sender;
+    struct job_outcome *job = sender;
     size_t len = strlen(job->told);
     snprintf(job->told + len, sizeof(job->told) - len, "%s ",
              reply ? reply->str
@@ -108,7 +108,7 @@ static void close_server(struct server *server)
 
 static void end_job(struct server *server, size_t number, struct view result)
 {
-    struct ending *job = &server->jobs[number];
+    struct job_outcome *job = &server->jobs[number];
     job->end = (struct end){ .sender = job,
                              .finish = { .lease = { view_of(job->id), 1 },
                                          .state = STATE_COMPLETED,

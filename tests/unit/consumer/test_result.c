@@ -12,16 +12,16 @@
 #include "tests/unit/consumer/records.h"
 
 static const struct job question = { .prompt = { "How many?", 9 } };
-static const struct ending completed = { .status = STATE_COMPLETED,
-                                         .attempts = 1 };
+static const struct job_outcome completed = { .status = STATE_COMPLETED,
+                                              .attempts = 1 };
 
 static struct result written(struct conversation *conversation,
-                             const struct ending *ending, struct buf *bytes,
-                             struct arena *arena)
+                             const struct job_outcome *ending,
+                             struct buf *bytes, struct arena *arena)
 {
     struct result result;
     struct err err;
-    struct ending named = *ending;
+    struct job_outcome named = *ending;
     named.id = VIEW("019aa5c8-1b2c-7000-8000-000000000000");
     result_write(bytes, conversation, &named);
     assert_true(bytes->len <= MAX_RESULT_BYTES);
@@ -55,7 +55,7 @@ static void test_a_job_that_nobody_could_read(void **state)
     (void)state;
     struct arena arena = { 0 };
     struct buf bytes;
-    struct ending ending = {
+    struct job_outcome ending = {
         .status = STATE_FAILED,
         .why = { ERR_REJECT, "bad_message", "at byte 3" },
     };

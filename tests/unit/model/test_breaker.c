@@ -83,7 +83,7 @@ static void test_a_limit_that_is_used_up(void **state)
 {
     (void)state;
     struct breaker breaker = { 0 };
-    struct rate_said said = { 0 };
+    struct rate_report said = { 0 };
     rate_hear(&said, VIEW("x-ratelimit-remaining-requests"), VIEW("1"), 0);
     rate_hear(&said, VIEW("x-ratelimit-reset-requests"), VIEW("9s"), 0);
     assert_int_equal(

@@ -13,7 +13,7 @@
 static const uint64_t NOON_MS = 1772366400000;
 static const uint64_t SECOND = 1000, MINUTE = 60 * 1000;
 
-static void hear(struct rate_said *said, const char *name, const char *value)
+static void hear(struct rate_report *said, const char *name, const char *value)
 {
     rate_hear(said, view_of(name), view_of(value), NOON_MS);
 }
@@ -48,7 +48,7 @@ static void test_every_form_of_a_reset(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct rate_said said = { 0 };
+        struct rate_report said = { 0 };
         hear(&said, "x-ratelimit-reset-requests", rows[i].text);
         if (said.count != 1 || said.limits[0].reset_ms != rows[i].ms)
             fail_msg("\"%s\": %llu ms, should be %llu", rows[i].text,
@@ -82,7 +82,7 @@ static void test_what_is_no_reset_is_passed_over(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct rate_said said = { 0 };
+        struct rate_report said = { 0 };
         hear(&said, "x-ratelimit-reset-requests", rows[i]);
         if (said.count != 0)
             fail_msg("\"%s\" is taken for %llu ms", rows[i],
@@ -96,7 +96,7 @@ static void test_a_time_that_is_over(void **state)
                                         "1772366399", "1772366399000" };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct rate_said said = { 0 };
+        struct rate_report said = { 0 };
         struct rate rate = { 0 };
         hear(&said, "x-ratelimit-remaining-requests", "0");
         hear(&said, "x-ratelimit-reset-requests", rows[i]);
@@ -145,7 +145,7 @@ static void test_every_name(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct rate_said said = { 0 };
+        struct rate_report said = { 0 };
         struct rate rate = { 0 };
         hear(&said, rows[i].reset, rows[i].value); /* in any order */
         hear(&said, rows[i].left, "0");
@@ -163,7 +163,7 @@ static void test_what_is_no_number_is_not_known(void **state)
     static const char *const rows[] = { "", "-1", "none", "unlimited" };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct rate_said said = { 0 };
+        struct rate_report said = { 0 };
         struct rate rate = { 0 };
         hear(&said, "x-ratelimit-remaining-requests", rows[i]);
         hear(&said, "x-ratelimit-reset-requests", "9s");
@@ -176,7 +176,7 @@ static void test_what_is_no_number_is_not_known(void **state)
 static uint64_t told(struct rate *rate, uint64_t number, const char *requests,
                      const char *tokens, uint64_t now_ms)
 {
-    struct rate_said said = { 0 };
+    struct rate_report said = { 0 };
     hear(&said, "x-ratelimit-remaining-requests", requests);
     hear(&said, "x-ratelimit-reset-requests", "1m0s");
     hear(&said, "x-ratelimit-remaining-tokens", tokens);
@@ -266,7 +266,7 @@ static void test_what_is_read_from_a_cache(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct rate_said said = { 0 };
+        struct rate_report said = { 0 };
         struct rate rate = { 0 };
         hear(&said, rows[i].left, "1000");
         hear(&said, rows[i].reset, "9s");
@@ -279,7 +279,7 @@ static void test_what_is_read_from_a_cache(void **state)
 
 static void test_an_answer_without_limits_changes_nothing(void **state)
 {
-    struct rate_said nothing = { 0 };
+    struct rate_report nothing = { 0 };
     struct rate rate = { 0 };
     (void)state;
     told(&rate, rate_sent(&rate), "0", "9000", 0);
@@ -289,7 +289,7 @@ static void test_an_answer_without_limits_changes_nothing(void **state)
 
 static void test_more_limits_than_are_kept(void **state)
 {
-    struct rate_said said = { 0 };
+    struct rate_report said = { 0 };
     char name[64];
     (void)state;
     for (int i = 0; i < 3 * RATE_LIMITS; i++) {

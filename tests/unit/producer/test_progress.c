@@ -16,7 +16,7 @@
 /* What is drawn when so much is done of work that began long ago; free() it. */
 static char *draw(struct term *term, uint64_t total, uint64_t done)
 {
-    struct progress progress;
+    struct progress_bar progress;
     char *text = NULL;
     size_t size;
 

@@ -1,6 +1,6 @@
 unit_test(producer/progress producer_cli)
 unit_test(producer/table producer_cli)
-unit_test(producer/ask producer_cli)
+unit_test(producer/submission producer_cli)
 unit_test(producer/option producer_cli)
 unit_test(producer/term producer_cli)
 unit_test(producer/client producer_client)

@@ -1,12 +1,12 @@
-/* holdup.h - who follows a job is told what holds it up: a paused queue, a
+/* wait_notice.h - who follows a job is told what holds it up: a paused queue, a
  * spent budget, an endpoint that is left alone, a queue that nobody serves. */
-#ifndef PRODUCER_CLI_HOLDUP_H
-#define PRODUCER_CLI_HOLDUP_H
+#ifndef PRODUCER_CLI_WAIT_NOTICE_H
+#define PRODUCER_CLI_WAIT_NOTICE_H
 
 #include "producer/cli/cli.h"
 #include "schemas/message/event.h"
 
-struct holdup {
+struct wait_notice {
     bool heard;         /* an event of it, or that nobody may say more */
     bool running;       /* nothing does, then */
     bool refused;       /* this login may not ask */
@@ -15,14 +15,16 @@ struct holdup {
 };
 
 /* One more event of the job. shown: the person has seen it. */
-void holdup_heed(struct holdup *holdup, const struct event *event, bool shown);
+void wait_notice_heed(struct wait_notice *notice, const struct event *event,
+                      bool shown);
 
-/* There was no event for HOLDUP_LOOK_MS: asks now and then what the job waits
- * for. Each cause is said once, on a terminal also that nobody serves the
+/* There was no event for WAIT_NOTICE_LOOK_MS: asks now and then what the job
+ * waits for. Each cause is said once, on a terminal also that nobody serves the
  * queue; with --json: {"type": "held", "why"} among the events. A login that
  * may not ask, and has heard of no event, is told so: there may be no such job.
  */
-enum { HOLDUP_LOOK_MS = 200 };
-void holdup_look(struct holdup *holdup, struct app *app, const char *id);
+enum { WAIT_NOTICE_LOOK_MS = 200 };
+void wait_notice_look(struct wait_notice *notice, struct app *app,
+                      const char *id);
 
 #endif

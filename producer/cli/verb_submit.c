@@ -1,4 +1,4 @@
-/* verb_ask.c - quern submit, get, wait, watch, cancel: one call each. */
+/* verb_submit.c - quern submit, get, wait, watch, cancel: one call each. */
 #include <string.h>
 
 #include "producer/cli/follow.h"
@@ -12,7 +12,8 @@ int verb_submit(struct app *app)
 
     if (app->options.submit.jobs)
         return submit_lines(app);
-    if (!ask_submit(app, app->options.words[0], NULL, &id, &existed, &error))
+    if (!submission_send(app, app->options.words[0], NULL, &id, &existed,
+                         &error))
         return app_fail(app, &error);
     if (app->term.json)
         json_line(

@@ -1,4 +1,4 @@
-/* test_ask.c - the job that options describe, as JSON. */
+/* test_submission.c - the job that options describe, as JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "producer/cli/ask.h"
+#include "producer/cli/submission.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Reads a command line, which is cut at its spaces; the first is the verb, its
  * first word the question. */
-static bool read_line(struct asked *asked, const char *text,
+static bool read_line(struct submission *submission, const char *text,
                       const struct cells *cells, struct err *err)
 {
     char line[256];
@@ -26,10 +26,11 @@ static bool read_line(struct asked *asked, const char *text,
     snprintf(line, sizeof(line), "%s", text);
     while (rest)
         argv[argc++] = strsep(&rest, " ");
-    *asked = (struct asked){ 0 };
+    *submission = (struct submission){ 0 };
 
-    bool good = options_parse(&options, argv[0], argc - 1, argv + 1, err) &&
-                asked_read(asked, &options, options.words[0], cells, err);
+    bool good =
+        options_parse(&options, argv[0], argc - 1, argv + 1, err) &&
+        submission_read(submission, &options, options.words[0], cells, err);
 
     options_finish(&options);
     return good;
@@ -73,27 +74,27 @@ static void options_become_a_job(void **state)
     (void)state;
     setenv("QUERN_HERE", "yes", 1);
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct asked asked;
+        struct submission submission;
         struct err err = { 0 };
 
         print_message("%s\n", rows[i].line);
-        assert_true(read_line(&asked, rows[i].line, NULL, &err));
-        assert_job(asked.text, rows[i].job);
-        asked_finish(&asked);
+        assert_true(read_line(&submission, rows[i].line, NULL, &err));
+        assert_job(submission.text, rows[i].job);
+        submission_finish(&submission);
     }
 }
 
 static void cells_become_a_job(void **state)
 {
     static const struct cells cells = { { "1", "\"2\"" }, 2 };
-    struct asked asked;
+    struct submission submission;
     struct err err = { 0 };
 
     (void)state;
-    assert_true(read_line(&asked, "exec --session lab", &cells, &err));
-    assert_job(asked.text, "{\"kind\": \"code\", \"session\": \"lab\","
-                           " \"cells\": [\"1\", \"\\\"2\\\"\"]}");
-    asked_finish(&asked);
+    assert_true(read_line(&submission, "exec --session lab", &cells, &err));
+    assert_job(submission.text, "{\"kind\": \"code\", \"session\": \"lab\","
+                                " \"cells\": [\"1\", \"\\\"2\\\"\"]}");
+    submission_finish(&submission);
 }
 
 static void faults_name_the_option(void **state)
@@ -117,15 +118,15 @@ static void faults_name_the_option(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct asked asked;
+        struct submission submission;
         struct err err = { 0 };
 
         print_message("%s\n", rows[i].said);
-        assert_false(read_line(&asked, rows[i].line, NULL, &err));
+        assert_false(read_line(&submission, rows[i].line, NULL, &err));
         assert_string_equal(err.code, rows[i].code);
         assert_non_null(strstr(err.text, rows[i].said));
         assert_null(strstr(err.text, "secret"));
-        asked_finish(&asked);
+        submission_finish(&submission);
     }
 }
 

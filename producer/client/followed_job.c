@@ -1,5 +1,5 @@
-/* followed.c - what was given of a job held against what Redis has. */
-#include "producer/client/followed.h"
+/* followed_job.c - what was given of a job held against what Redis has. */
+#include "producer/client/followed_job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@ enum {
     ANSWER_HEAD = 4096,
 };
 
-struct followed *followed_new(const struct names *names, struct view id,
-                              uint64_t after)
+struct followed_job *followed_job_new(const struct names *names, struct view id,
+                                      uint64_t after)
 {
-    struct followed *job = calloc(1, sizeof(*job));
+    struct followed_job *job = calloc(1, sizeof(*job));
 
     if (!job)
         abort();
@@ -27,14 +27,14 @@ struct followed *followed_new(const struct names *names, struct view id,
     return job;
 }
 
-static void drop_page(struct followed *job)
+static void drop_page(struct followed_job *job)
 {
     cleanup_reply(&job->page);
     job->page = NULL;
     job->row = 0;
 }
 
-void followed_free(struct followed *job)
+void followed_job_free(struct followed_job *job)
 {
     if (!job)
         return;
@@ -55,14 +55,14 @@ static uint64_t print_of(struct view bytes)
 }
 
 /* The last event that was given, as far as is known. */
-static bool is_same(const struct followed *job, struct view bytes)
+static bool is_same(const struct followed_job *job, struct view bytes)
 {
     return job->print == 0 || job->print == print_of(bytes);
 }
 
 /* --- what is given ------------------------------------------------------- */
 
-static bool followed_decode(struct followed *job, struct view bytes,
+static bool followed_decode(struct followed_job *job, struct view bytes,
                             struct event *event, struct err *err)
 {
     arena_finish(&job->arena);
@@ -71,7 +71,7 @@ static bool followed_decode(struct followed *job, struct view bytes,
            err_prefix(err, "the event after %" PRIu64, job->last);
 }
 
-static void fill(struct followed *job, const struct event *event,
+static void fill(struct followed_job *job, const struct event *event,
                  struct view bytes, struct quern_event *given)
 {
     snprintf(job->type, sizeof(job->type), "%.*s", VIEW_ARG(event->type));
@@ -88,8 +88,9 @@ static void fill(struct followed *job, const struct event *event,
     };
 }
 
-static enum followed_turn give(struct followed *job, const struct event *event,
-                               struct view bytes, struct quern_event *given)
+static enum followed_outcome give(struct followed_job *job,
+                                  const struct event *event, struct view bytes,
+                                  struct quern_event *given)
 {
     job->last = event->seq;
     job->print = print_of(bytes);
@@ -97,7 +98,7 @@ static enum followed_turn give(struct followed *job, const struct event *event,
     return FOLLOWED_EVENT;
 }
 
-static bool make(struct followed *job, const struct event *event,
+static bool make(struct followed_job *job, const struct event *event,
                  struct err *err)
 {
     buf_clear(&job->made);
@@ -105,9 +106,10 @@ static bool make(struct followed *job, const struct event *event,
 }
 
 /* What comes next has the number after last. */
-static enum followed_turn give_gap(struct followed *job, uint64_t from,
-                                   uint64_t to, uint64_t last,
-                                   struct quern_event *given, struct err *err)
+static enum followed_outcome give_gap(struct followed_job *job, uint64_t from,
+                                      uint64_t to, uint64_t last,
+                                      struct quern_event *given,
+                                      struct err *err)
 {
     const struct event gap = {
         .seq = to,
@@ -125,8 +127,8 @@ static enum followed_turn give_gap(struct followed *job, uint64_t from,
 }
 
 /* Redis has another past: all of it anew. */
-static enum followed_turn give_up(struct followed *job,
-                                  struct quern_event *given, struct err *err)
+static enum followed_outcome give_up(struct followed_job *job,
+                                     struct quern_event *given, struct err *err)
 {
     drop_page(job);
     return give_gap(job, 1, job->last, 0, given, err);
@@ -134,13 +136,13 @@ static enum followed_turn give_up(struct followed *job,
 
 /* --- the stream, page by page -------------------------------------------- */
 
-static bool has_row(const struct followed *job)
+static bool has_row(const struct followed_job *job)
 {
     return job->page && job->row < job->page->elements;
 }
 
 /* From the last one given, which must still be the same. */
-static bool read_page(struct followed *job, struct quern *quern,
+static bool read_page(struct followed_job *job, struct quern *quern,
                       struct err *err)
 {
     struct command command;
@@ -160,7 +162,7 @@ static bool read_page(struct followed *job, struct quern *quern,
 }
 
 /* Passes over the last one given, if it is there: whether it is the same. */
-static bool still_stands(struct followed *job)
+static bool still_stands(struct followed_job *job)
 {
     const redisReply *entry = has_row(job) ? job->page->element[0] : NULL;
     struct view bytes = entry ? entry_event(entry) : (struct view){ 0 };
@@ -172,8 +174,8 @@ static bool still_stands(struct followed *job)
     return is_same(job, bytes);
 }
 
-static enum followed_turn give_row(struct followed *job,
-                                   struct quern_event *given, struct err *err)
+static enum followed_outcome
+give_row(struct followed_job *job, struct quern_event *given, struct err *err)
 {
     struct view bytes = entry_event(job->page->element[job->row]);
     struct event event;
@@ -192,7 +194,7 @@ static enum followed_turn give_row(struct followed *job,
 
 /* A user who may read no job (a dashboard's) learns from events alone what
  * becomes of it: then *known is false. */
-static bool read_status(struct followed *job, struct quern *quern,
+static bool read_status(struct followed_job *job, struct quern *quern,
                         struct quern_status *status, bool *known,
                         struct err *err)
 {
@@ -201,8 +203,10 @@ static bool read_status(struct followed *job, struct quern *quern,
 }
 
 /* As the job's facts and its result tell it. */
-static enum followed_turn give_end(struct followed *job, struct quern *quern,
-                                   struct quern_event *given, struct err *err)
+static enum followed_outcome give_end(struct followed_job *job,
+                                      struct quern *quern,
+                                      struct quern_event *given,
+                                      struct err *err)
 {
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -236,9 +240,11 @@ static enum followed_turn give_end(struct followed *job, struct quern *quern,
 
 /* Nothing newer is in the stream. The status was read before it, so what that
  * speaks of should have been there. */
-static enum followed_turn give_rest(struct followed *job, struct quern *quern,
-                                    const struct quern_status *status,
-                                    struct quern_event *given, struct err *err)
+static enum followed_outcome give_rest(struct followed_job *job,
+                                       struct quern *quern,
+                                       const struct quern_status *status,
+                                       struct quern_event *given,
+                                       struct err *err)
 {
     bool over = quern_state_is_terminal(status->state);
 
@@ -252,8 +258,10 @@ static enum followed_turn give_rest(struct followed *job, struct quern *quern,
 
 /* --- the two ways in which events come ------------------------------------ */
 
-enum followed_turn followed_look(struct followed *job, struct quern *quern,
-                                 struct quern_event *given, struct err *err)
+enum followed_outcome followed_job_look(struct followed_job *job,
+                                        struct quern *quern,
+                                        struct quern_event *given,
+                                        struct err *err)
 {
     struct quern_status status = { 0 };
     bool known;
@@ -273,8 +281,9 @@ enum followed_turn followed_look(struct followed *job, struct quern *quern,
     return known ? give_rest(job, quern, &status, given, err) : FOLLOWED_QUIET;
 }
 
-enum followed_turn followed_hear(struct followed *job, struct view bytes,
-                                 struct quern_event *given)
+enum followed_outcome followed_job_hear(struct followed_job *job,
+                                        struct view bytes,
+                                        struct quern_event *given)
 {
     struct event event;
 

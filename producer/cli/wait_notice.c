@@ -1,5 +1,5 @@
-/* holdup.c - what holds up a job that somebody follows. */
-#include "producer/cli/holdup.h"
+/* wait_notice.c - what holds up a job that somebody follows. */
+#include "producer/cli/wait_notice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "producer/client/quern_operate.h"
 
 enum {
-    PATIENCE = 1000 / HOLDUP_LOOK_MS, /* most jobs are begun sooner */
-    AGAIN = 5000 / HOLDUP_LOOK_MS,
+    PATIENCE = 1000 / WAIT_NOTICE_LOOK_MS, /* most jobs are begun sooner */
+    AGAIN = 5000 / WAIT_NOTICE_LOOK_MS,
 };
 
-enum cause {
+enum wait_cause {
     PAUSED = 1 << 0,
     UNSERVED = 1 << 1,
     BUDGET = 1 << 2,
@@ -26,18 +26,19 @@ static unsigned int cause_of(struct view reason)
                                          : 0;
 }
 
-void holdup_heed(struct holdup *holdup, const struct event *event, bool shown)
+void wait_notice_heed(struct wait_notice *notice, const struct event *event,
+                      bool shown)
 {
     bool waits = view_is(event->type, "job.waiting");
 
-    holdup->running = !waits && !view_is(event->type, "job.queued") &&
+    notice->running = !waits && !view_is(event->type, "job.queued") &&
                       !view_is(event->type, "job.lost");
-    holdup->looks = 0;
-    holdup->heard = true;
-    if (holdup->running)
-        holdup->said = 0;
+    notice->looks = 0;
+    notice->heard = true;
+    if (notice->running)
+        notice->said = 0;
     else if (waits && shown)
-        holdup->said |= cause_of(event->data.reason);
+        notice->said |= cause_of(event->data.reason);
 }
 
 static struct view fact_of(const struct quern_explanation *job,
@@ -62,7 +63,8 @@ static unsigned int causes_of(const struct quern_explanation *job)
     return causes;
 }
 
-static void holdup_say(struct app *app, const struct quern_explanation *job)
+static void wait_notice_say(struct app *app,
+                            const struct quern_explanation *job)
 {
     struct pane *err = term_notice(&app->term);
 
@@ -76,14 +78,15 @@ static void holdup_say(struct app *app, const struct quern_explanation *job)
 }
 
 /* Whether there is such a job is not for this login to know. */
-static void say_silence(struct holdup *holdup, struct app *app, const char *id)
+static void say_silence(struct wait_notice *notice, struct app *app,
+                        const char *id)
 {
     struct pane *err = term_notice(&app->term);
     char text[160];
 
-    if (holdup->heard)
+    if (notice->heard)
         return;
-    holdup->heard = true;
+    notice->heard = true;
     snprintf(text, sizeof(text),
              "nothing is heard of job %s yet, and this login may not ask "
              "whether there is one",
@@ -96,28 +99,29 @@ static void say_silence(struct holdup *holdup, struct app *app, const char *id)
     pane_line(err);
 }
 
-void holdup_look(struct holdup *holdup, struct app *app, const char *id)
+void wait_notice_look(struct wait_notice *notice, struct app *app,
+                      const char *id)
 {
     struct quern_explanation job;
     struct quern_error error;
     unsigned int causes;
 
-    if (holdup->running || holdup->refused)
+    if (notice->running || notice->refused)
         return;
-    holdup->looks++;
-    if (holdup->looks < PATIENCE || (holdup->looks - PATIENCE) % AGAIN != 0)
+    notice->looks++;
+    if (notice->looks < PATIENCE || (notice->looks - PATIENCE) % AGAIN != 0)
         return;
     if (!quern_explain(app->quern, id, &job, &error)) {
-        holdup->refused = error.kind == QUERN_REJECT;
-        if (holdup->refused)
-            say_silence(holdup, app, id);
+        notice->refused = error.kind == QUERN_REJECT;
+        if (notice->refused)
+            say_silence(notice, app, id);
         return;
     }
     causes = causes_of(&job);
     if (!app->term.err.tty)
         causes &= ~(unsigned int)UNSERVED;
-    if (causes & ~holdup->said)
-        holdup_say(app, &job);
-    holdup->said = causes;
+    if (causes & ~notice->said)
+        wait_notice_say(app, &job);
+    notice->said = causes;
     free(job.items);
 }

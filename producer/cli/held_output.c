@@ -1,16 +1,16 @@
-/* held.c - what a cell has put out and may take back, until it ends. */
-#include "producer/cli/held.h"
+/* held_output.c - what a cell has put out and may take back, until it ends. */
+#include "producer/cli/held_output.h"
 
 enum { MOST_BYTES = 512 << 10 }; /* more than events have of a stream */
 
-void held_init(struct held *held)
+void held_output_init(struct held_output *held)
 {
-    *held = (struct held){ 0 };
+    *held = (struct held_output){ 0 };
     for (size_t i = 0; i < 2; i++)
         buf_init(&held->streams[i], MOST_BYTES);
 }
 
-static void held_drop(struct held *held)
+static void held_output_drop(struct held_output *held)
 {
     for (size_t i = 0; i < 2; i++)
         buf_clear(&held->streams[i]);
@@ -21,26 +21,26 @@ static void held_drop(struct held *held)
     held->count = 0;
 }
 
-void held_finish(struct held *held)
+void held_output_finish(struct held_output *held)
 {
-    held_drop(held);
+    held_output_drop(held);
     for (size_t i = 0; i < 2; i++)
         buf_finish(&held->streams[i]);
 }
 
-void held_reset(struct held *held)
+void held_output_reset(struct held_output *held)
 {
-    held_drop(held);
+    held_output_drop(held);
     held->cleared = false;
 }
 
-void held_clear(struct held *held)
+void held_output_clear(struct held_output *held)
 {
-    held_drop(held);
+    held_output_drop(held);
     held->cleared = true;
 }
 
-bool held_text(struct held *held, bool errors, struct view text)
+bool held_output_text(struct held_output *held, bool errors, struct view text)
 {
     if (held->cleared)
         buf_add(&held->streams[errors], text);
@@ -48,7 +48,7 @@ bool held_text(struct held *held, bool errors, struct view text)
 }
 
 /* Images are saved, and told by name. */
-static struct view held_text_of(const struct display *display)
+static struct view held_output_text_of(const struct display *display)
 {
     const struct display_part *parts = display->parts.items;
 
@@ -60,10 +60,11 @@ static struct view held_text_of(const struct display *display)
 static void set(struct held_display *place, const struct display *display)
 {
     buf_clear(&place->text);
-    buf_add(&place->text, held_text_of(display));
+    buf_add(&place->text, held_output_text_of(display));
 }
 
-bool held_display(struct held *held, const struct display *display)
+bool held_output_display(struct held_output *held,
+                         const struct display *display)
 {
     struct held_display *place = &held->displays[held->count];
 
@@ -77,7 +78,7 @@ bool held_display(struct held *held, const struct display *display)
     return true;
 }
 
-bool held_update(struct held *held, const struct display *display)
+bool held_output_update(struct held_output *held, const struct display *display)
 {
     bool found = false;
 

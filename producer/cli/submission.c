@@ -1,5 +1,5 @@
-/* ask.c - the job that the options describe, as JSON. */
-#include "producer/cli/ask.h"
+/* submission.c - the job that the options describe, as JSON. */
+#include "producer/cli/submission.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static bool set_maps(json_t *job, const struct submit_options *options,
 {
     const struct {
         const char *member;
-        const struct texts *texts;
+        const struct option_texts *texts;
         bool (*set)(json_t *map, const char *text, struct err *err);
     } rows[] = {
         { "parameters", &options->parameters, set_parameter },
@@ -173,42 +173,44 @@ static char *write_job(const struct submit_options *options,
     return json_dumps(job, JSON_COMPACT);
 }
 
-bool asked_read(struct asked *asked, const struct options *options,
-                const char *question, const struct cells *cells,
-                struct err *err)
+bool submission_read(struct submission *submission,
+                     const struct options *options, const char *question,
+                     const struct cells *cells, struct err *err)
 {
     const struct submit_options *submit = &options->submit;
     size_t size;
 
     for (size_t i = 0; i < submit->files.count; i++)
-        asked->files[i] = (struct quern_file){ .path = submit->files.items[i] };
-    asked->priority = (enum quern_priority)options->priority;
-    asked->beside = (struct quern_beside){
-        .files = asked->files,
+        submission->files[i] =
+            (struct quern_file){ .path = submit->files.items[i] };
+    submission->priority = (enum quern_priority)options->priority;
+    submission->beside = (struct quern_beside){
+        .files = submission->files,
         .file_count = submit->files.count,
         .queue = options->queue,
-        .priority = options_have(options, "priority") ? &asked->priority : NULL,
+        .priority =
+            options_have(options, "priority") ? &submission->priority : NULL,
         .idempotency_key = submit->key,
         .unique_key = submit->unique,
         .delay_ms = submit->delay_ms,
-        .note = asked->note,
+        .note = submission->note,
     };
     if (submit->jobs)
         return true;
-    asked->text = submit->job
-                      ? read_text(submit->job, MAX_JOB_BYTES, &size, err)
-                      : write_job(submit, question, cells, err);
-    return asked->text;
+    submission->text = submit->job
+                           ? read_text(submit->job, MAX_JOB_BYTES, &size, err)
+                           : write_job(submit, question, cells, err);
+    return submission->text;
 }
 
-void asked_finish(struct asked *asked)
+void submission_finish(struct submission *submission)
 {
-    free(asked->text);
+    free(submission->text);
 }
 
-void asked_note(const struct asked *asked, struct app *app)
+void submission_note(const struct submission *submission, struct app *app)
 {
-    const char *note = asked->note;
+    const char *note = submission->note;
 
     if (note[0] == '\0')
         return;
@@ -226,20 +228,20 @@ void asked_note(const struct asked *asked, struct app *app)
     term_json(stderr, text ? text : "{}");
 }
 
-bool ask_submit(struct app *app, const char *question,
-                const struct cells *cells, struct quern_id *id, bool *existed,
-                struct quern_error *error)
+bool submission_send(struct app *app, const char *question,
+                     const struct cells *cells, struct quern_id *id,
+                     bool *existed, struct quern_error *error)
 {
-    CLEANUP(asked_finish) struct asked asked = { 0 };
+    CLEANUP(submission_finish) struct submission submission = { 0 };
     struct err err = { 0 };
 
-    if (!asked_read(&asked, &app->options, question, cells, &err))
+    if (!submission_read(&submission, &app->options, question, cells, &err))
         return error_of(error, &err);
 
-    bool ok = quern_submit_json(app->quern, asked.text, &asked.beside, id,
-                                existed, error);
+    bool ok = quern_submit_json(app->quern, submission.text, &submission.beside,
+                                id, existed, error);
 
-    asked_note(&asked, app);
+    submission_note(&submission, app);
     if (ok)
         app->job = *id;
     return ok;
