@@ -18,7 +18,7 @@ json_t *json_of_result(const struct quern_status *status);
 
 /* verb_job.c: a job of a list, and the facts of one and why it is where it is.
  * New references. */
-json_t *json_of_listed(const struct quern_listed *job);
+json_t *json_of_listed(const struct quern_listed_job *job);
 json_t *json_of_explanation(const struct quern_explanation *job);
 
 /* -------- show.c */

@@ -156,7 +156,8 @@ static bool set_maps(json_t *job, const struct submit_options *options,
     return true;
 }
 
-/* What is said beside a job goes there: it is said of --job as well. */
+/* Files, queue, keys and delay are not written into it: they go into the
+ * options of the submit, since they may stand beside --job as well. */
 static char *write_job(const struct submit_options *options,
                        const char *question, const struct cells *cells,
                        struct err *err)
@@ -184,7 +185,7 @@ bool submission_read(struct submission *submission,
         submission->files[i] =
             (struct quern_file){ .path = submit->files.items[i] };
     submission->priority = (enum quern_priority)options->priority;
-    submission->beside = (struct quern_beside){
+    submission->options = (struct quern_submit_options){
         .files = submission->files,
         .file_count = submit->files.count,
         .queue = options->queue,
@@ -238,8 +239,8 @@ bool submission_send(struct app *app, const char *question,
     if (!submission_read(&submission, &app->options, question, cells, &err))
         return error_of(error, &err);
 
-    bool ok = quern_submit_json(app->quern, submission.text, &submission.beside,
-                                id, existed, error);
+    bool ok = quern_submit_json(app->quern, submission.text,
+                                &submission.options, id, existed, error);
 
     submission_note(&submission, app);
     if (ok)

@@ -14,8 +14,9 @@ struct submission {
     char *text; /* JSON; NULL: the jobs are those of --jobs */
     struct quern_file files[MAX_TEXTS];
     enum quern_priority priority;
-    struct quern_beside beside; /* borrows from these, and the options */
-    char note[QUERN_NOTE];      /* on members of it that nobody knows */
+    struct quern_submit_options
+        options;           /* borrows from these, and the options */
+    char note[QUERN_NOTE]; /* on members of it that nobody knows */
 };
 
 /* question: the user's words, or NULL; cells instead, or NULL. */

@@ -93,7 +93,8 @@ static void lines_read(struct job_lines *lines, struct err *err)
 
 /* --- telling -------------------------------------------------------------- */
 
-static void tell_json(uint64_t line, const struct quern_submitted *submitted)
+static void tell_json(uint64_t line,
+                      const struct quern_submit_outcome *submitted)
 {
     const struct quern_error *error = &submitted->error;
     const char *note = submitted->note[0] ? submitted->note : NULL;
@@ -110,7 +111,7 @@ static void tell_json(uint64_t line, const struct quern_submitted *submitted)
 }
 
 static void submit_lines_tell(struct app *app, uint64_t line,
-                              const struct quern_submitted *submitted)
+                              const struct quern_submit_outcome *submitted)
 {
     struct quern_error error = submitted->error;
 
@@ -144,17 +145,17 @@ static void tell_progress(struct app *app, uint64_t jobs)
  * the lines that follow are for another time. code: of the first that does not
  * stand. */
 static bool submit_batch(struct app *app, const struct job_lines *lines,
-                         const struct quern_beside *beside, int *code)
+                         const struct quern_submit_options *options, int *code)
 {
     CLEANUP(cleanup_free)
-    struct quern_submitted *submitted =
+    struct quern_submit_outcome *submitted =
         calloc(lines->count, sizeof(*submitted));
     bool away = false;
 
     if (!submitted)
         abort();
     quern_submit_many_json(app->quern, (const char *const *)lines->texts,
-                           lines->count, beside, submitted, NULL);
+                           lines->count, options, submitted, NULL);
     for (size_t i = 0; i < lines->count; i++) {
         const struct quern_error *error = &submitted[i].error;
 
@@ -181,7 +182,7 @@ int submit_lines(struct app *app)
     while (lines && err.kind == ERR_NONE) {
         lines_read(lines, &err);
         if (lines->count == 0 ||
-            !submit_batch(app, lines, &submission.beside, &code))
+            !submit_batch(app, lines, &submission.options, &code))
             break;
         tell_progress(app, jobs += lines->count);
     }

@@ -82,7 +82,7 @@ static int list_waiting(struct app *app)
         return app_fail(app, &error);
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < listing.count; i++) {
-        const struct quern_listed *job = &listing.items[i];
+        const struct quern_listed_job *job = &listing.items[i];
         uint64_t left =
             job->due_at > listing.now ? job->due_at - listing.now : 0;
 

@@ -14,7 +14,7 @@ enum { LIMIT = 50, PAGE = 500 };
 
 /* --- the list ------------------------------------------------------------- */
 
-static void dead_show_line(const struct quern_dead *dead)
+static void dead_show_line(const struct quern_dead_job *dead)
 {
     json_line(json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", dead->id,
@@ -25,7 +25,7 @@ static void dead_show_line(const struct quern_dead *dead)
         (json_int_t)dead->finished_at));
 }
 
-static void dead_add_row(struct table *table, const struct quern_dead *dead)
+static void dead_add_row(struct table *table, const struct quern_dead_job *dead)
 {
     char attempts[24];
 
@@ -62,7 +62,7 @@ static int list_dead(struct app *app)
     uint64_t skip = app->options.filter.skip;
     struct table *table =
         table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    struct quern_deads deads = { 0 };
+    struct quern_dead_jobs deads = { 0 };
     struct quern_error error;
     int code = EXIT_DONE;
 
@@ -253,7 +253,7 @@ static bool read_ids(struct app *app, const struct dead_action *action,
                      uint64_t total, struct dead_ids *ids,
                      struct quern_error *error)
 {
-    struct quern_deads deads = { 0 };
+    struct quern_dead_jobs deads = { 0 };
     struct progress_bar progress;
     uint64_t skip = 0;
     bool ok;
@@ -296,7 +296,7 @@ static bool do_each(struct app *app, const struct dead_action *action,
 
 static int do_all(struct app *app, const struct dead_action *action)
 {
-    struct quern_deads deads = { 0 };
+    struct quern_dead_jobs deads = { 0 };
     struct dead_ids ids = { 0 };
     struct quern_error error;
     uint64_t done = 0;

@@ -18,14 +18,14 @@ static uint64_t since(uint64_t now, uint64_t ms)
 }
 
 /* How long it has run, or ran; 0: it has not started. */
-static uint64_t ran_ms(const struct quern_listed *job, uint64_t now)
+static uint64_t ran_ms(const struct quern_listed_job *job, uint64_t now)
 {
     uint64_t end = job->finished_at ? job->finished_at : now;
 
     return job->started_at ? since(end, job->started_at) : 0;
 }
 
-json_t *json_of_listed(const struct quern_listed *job)
+json_t *json_of_listed(const struct quern_listed_job *job)
 {
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, "
@@ -40,7 +40,7 @@ json_t *json_of_listed(const struct quern_listed *job)
         "due_at", (json_int_t)job->due_at);
 }
 
-static void show_job(const struct quern_listed *job, uint64_t now)
+static void show_job(const struct quern_listed_job *job, uint64_t now)
 {
     json_t *line = json_of_listed(job);
 
@@ -52,7 +52,7 @@ static void show_job(const struct quern_listed *job, uint64_t now)
     json_line(line);
 }
 
-static void job_add_row(struct table *table, const struct quern_listed *job,
+static void job_add_row(struct table *table, const struct quern_listed_job *job,
                         uint64_t now)
 {
     char state[64];

@@ -151,7 +151,7 @@ static bool add_schedule(struct app *app, struct quern_error *error)
         return error_of(error, &err);
 
     bool ok = quern_schedule_set(app->quern, name, spec, options->schedule.zone,
-                                 submission.text, &submission.beside, error);
+                                 submission.text, &submission.options, error);
 
     submission_note(&submission, app);
     return ok;

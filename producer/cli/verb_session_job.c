@@ -69,7 +69,7 @@ static bool take_back(struct app *app, struct action_answer *answer,
                       struct quern_error *error)
 {
     const char *id = app->job.text;
-    enum quern_cancelled outcome;
+    enum quern_cancel_outcome outcome;
 
     if (!quern_cancel(app->quern, id, "nobody waits for it", &outcome, error))
         return false;

@@ -76,7 +76,7 @@ int verb_cancel(struct app *app)
         [QUERN_CANCEL_LATE] = { "late", "it had already ended" },
     };
     const char *id = app->options.words[0];
-    enum quern_cancelled outcome;
+    enum quern_cancel_outcome outcome;
     struct quern_error error;
 
     if (!quern_cancel(app->quern, id, app->options.reason, &outcome, &error))

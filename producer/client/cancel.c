@@ -15,7 +15,7 @@ static bool cancel(struct quern *quern, struct view id, struct view reason,
 }
 
 bool quern_cancel(struct quern *quern, const char *id_text, const char *reason,
-                  enum quern_cancelled *outcome, struct quern_error *error)
+                  enum quern_cancel_outcome *outcome, struct quern_error *error)
 {
     enum cancel_outcome cancelled;
     struct err err = { 0 };
@@ -24,7 +24,7 @@ bool quern_cancel(struct quern *quern, const char *id_text, const char *reason,
     if (!handle_id(&id, id_text, &err) ||
         !cancel(quern, id, view_of(reason), &cancelled, &err))
         return handle_fail(error, &err);
-    *outcome = (enum quern_cancelled)cancelled;
+    *outcome = (enum quern_cancel_outcome)cancelled;
     return true;
 }
 

@@ -76,7 +76,7 @@ static bool count_members(struct quern *quern, unsigned int partition,
 
 /* The facts of one; those of an expired job are "". */
 static bool read_dead(struct quern *quern, const struct dead_member *member,
-                      const char *queue, struct quern_dead *dead,
+                      const char *queue, struct quern_dead_job *dead,
                       struct err *err)
 {
     struct key root = names_root(&quern->fleet->names, member->partition), key;
@@ -140,7 +140,7 @@ static bool dead_read_all(struct quern *quern,
 }
 
 bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
-                     uint64_t limit, struct quern_deads *deads,
+                     uint64_t limit, struct quern_dead_jobs *deads,
                      struct quern_error *error)
 {
     struct dead_range piece = { skip, skip + limit };
@@ -149,7 +149,7 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
     struct err err = { 0 };
     bool ok;
 
-    *deads = (struct quern_deads){ 0 };
+    *deads = (struct quern_dead_jobs){ 0 };
     if (limit == 0 || skip > UINT64_MAX / 4 || limit > UINT64_MAX / 4)
         return err_set(&err, ERR_REJECT, "bad_field",
                        "limit: 1 or more of the dead") ||
@@ -170,7 +170,7 @@ bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
     if (ok)
         return true;
     free(deads->items);
-    *deads = (struct quern_deads){ 0 };
+    *deads = (struct quern_dead_jobs){ 0 };
     return handle_fail(error, &err);
 }
 

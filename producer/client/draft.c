@@ -358,38 +358,39 @@ static bool add_id(struct draft *draft, json_t *json, const struct quern_id *id,
 }
 
 /* A member of the job: there it is read when the job is looked at. */
-static void say_beside(struct job *job, const struct quern_beside *beside)
+static void apply_options(struct job *job,
+                          const struct quern_submit_options *options)
 {
-    if (beside->queue)
-        job->queue = view_of(beside->queue);
-    if (beside->priority)
-        job->priority = (int)*beside->priority;
-    if (beside->idempotency_key)
-        job->idempotency_key = view_of(beside->idempotency_key);
+    if (options->queue)
+        job->queue = view_of(options->queue);
+    if (options->priority)
+        job->priority = (int)*options->priority;
+    if (options->idempotency_key)
+        job->idempotency_key = view_of(options->idempotency_key);
 }
 
 bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
-                     const struct quern_beside *beside,
+                     const struct quern_submit_options *options,
                      const struct quern_id *id, struct err *err)
 {
-    static const struct quern_beside nothing;
+    static const struct quern_submit_options nothing;
     CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
     struct draft_files files;
     struct job job;
 
-    if (!beside)
-        beside = &nothing;
+    if (!options)
+        options = &nothing;
     draft_init(draft);
-    draft->submit.unique_key = view_of(beside->unique_key);
-    draft->submit.delay_ms = beside->delay_ms;
+    draft->submit.unique_key = view_of(options->unique_key);
+    draft->submit.delay_ms = options->delay_ms;
     if (!json || !add_id(draft, json, id, err) ||
         !json_to_message(&schema_job, json, &job, &draft->arena,
                          &draft->unknown, err))
         return false;
-    if (!files_join(&files, quern, &job, beside->files, beside->file_count,
+    if (!files_join(&files, quern, &job, options->files, options->file_count,
                     err))
         return false;
-    say_beside(&job, beside);
+    apply_options(&job, options);
     return settle(draft, quern, &job, json, id->text[0], err);
 }
 

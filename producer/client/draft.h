@@ -24,12 +24,12 @@ struct draft {
 
 /* What a consumer would refuse is told here, where somebody can still change
  * it. Files are written as blobs first. id: made before, of a job that has none
- * of its own; empty: one is made. beside: may be NULL. */
+ * of its own; empty: one is made. options may be NULL. */
 bool draft_read(struct draft *draft, struct quern *quern,
                 const struct quern_job *job, const struct quern_id *id,
                 struct err *err);
 bool draft_read_json(struct draft *draft, struct quern *quern, const char *json,
-                     const struct quern_beside *beside,
+                     const struct quern_submit_options *options,
                      const struct quern_id *id, struct err *err);
 /* Borrows the bytes, which have an id. */
 bool draft_read_bytes(struct draft *draft, struct quern *quern,

@@ -36,7 +36,7 @@ static uint64_t listing_now; /* of the sort that runs; one thread per handle */
  * page. */
 static int by_number(uint64_t one, uint64_t other, const void *a, const void *b)
 {
-    const struct quern_listed *first = a, *second = b;
+    const struct quern_listed_job *first = a, *second = b;
 
     if (one == other)
         return strcmp(first->id, second->id);
@@ -45,12 +45,12 @@ static int by_number(uint64_t one, uint64_t other, const void *a, const void *b)
 
 static int by_age(const void *a, const void *b)
 {
-    const struct quern_listed *one = a, *other = b;
+    const struct quern_listed_job *one = a, *other = b;
 
     return by_number(other->submitted_at, one->submitted_at, a, b);
 }
 
-static uint64_t runtime(const struct quern_listed *job, uint64_t now)
+static uint64_t runtime(const struct quern_listed_job *job, uint64_t now)
 {
     uint64_t end = job->finished_at ? job->finished_at : now;
 
@@ -64,26 +64,26 @@ static int by_runtime(const void *a, const void *b)
 
 static int by_tokens(const void *a, const void *b)
 {
-    const struct quern_listed *one = a, *other = b;
+    const struct quern_listed_job *one = a, *other = b;
 
     return by_number(one->tokens, other->tokens, a, b);
 }
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct quern_listed *one = a, *other = b;
+    const struct quern_listed_job *one = a, *other = b;
 
     return by_number(one->cost, other->cost, a, b);
 }
 
 static int by_end(const void *a, const void *b)
 {
-    const struct quern_listed *one = a, *other = b;
+    const struct quern_listed_job *one = a, *other = b;
 
     return by_number(one->finished_at, other->finished_at, a, b);
 }
 
-static void sort_jobs(struct quern_listed *jobs, size_t count,
+static void sort_jobs(struct quern_listed_job *jobs, size_t count,
                       enum quern_sort sort, uint64_t now)
 {
     static int (*const orders[])(const void *, const void *) = {
@@ -130,7 +130,7 @@ static bool is_new(struct job_search *search, struct view id)
 static void add_job(struct job_search *search, const struct job_row *row)
 {
     struct quern_listing *found = search->found;
-    struct quern_listed *job;
+    struct quern_listed_job *job;
 
     if (row->id.len >= sizeof(job->id) || !is_new(search, row->id))
         return;

@@ -157,9 +157,9 @@ QUERN_API bool quern_submit(struct quern *quern, const struct quern_job *job,
 
 enum { QUERN_NOTE = 512 }; /* bytes of a note, and its end */
 
-/* What is said beside a job that is written as JSON, and stands instead of what
- * the job says. Zero or NULL: the job's own. */
-struct quern_beside {
+/* What goes with a job that is written as JSON, and stands instead of what the
+ * job says. Zero or NULL: the job's own. */
+struct quern_submit_options {
     const struct quern_file *files; /* come to those that it names */
     size_t file_count;
     const char *queue;
@@ -170,14 +170,14 @@ struct quern_beside {
     /* NULL, or room for QUERN_NOTE bytes: a sentence on members of the job that
      * nobody knows (a misspelled one, or one of a later quern). They go along,
      * and are ignored; of a job that is refused they may be why. Of many jobs
-     * each has its own, in struct quern_submitted. */
+     * each has its own, in struct quern_submit_outcome. */
     char *note;
 };
 
-/* The same for a job written as JSON (json/job.schema.json). beside may be
- * NULL. */
+/* The same for a job written as JSON (json/job.schema.json). options may
+ * be NULL. */
 QUERN_API bool quern_submit_json(struct quern *quern, const char *json,
-                                 const struct quern_beside *beside,
+                                 const struct quern_submit_options *options,
                                  struct quern_id *id, bool *existed,
                                  struct quern_error *error);
 
@@ -188,28 +188,28 @@ QUERN_API bool quern_submit_bytes(struct quern *quern, const void *job,
                                   bool *existed, struct quern_error *error);
 
 /* What became of one of many. */
-struct quern_submitted {
+struct quern_submit_outcome {
     struct quern_id id; /* of the job that stands; else to try again with it,
                            "": it was refused before it had one */
     bool existed;
     struct quern_error error; /* kind 0: it stands */
-    char note[QUERN_NOTE];    /* "", or as of struct quern_beside */
+    char note[QUERN_NOTE];    /* "", or as of struct quern_submit_options */
 };
 
 /* The same for many jobs, in their order, none of which waits for the answer to
  * the one before: several times as fast as one by one. submitted: room for
  * count of them. A job that is refused does not hold up the others; true when
  * all of them stand, else *error is that of the first that does not, or may
- * not. beside: of each of them. The handle's timeout is for each answer. */
+ * not. options: of each of them. The handle's timeout is for each answer. */
 QUERN_API bool quern_submit_many(struct quern *quern,
                                  const struct quern_job *jobs, size_t count,
-                                 struct quern_submitted *submitted,
+                                 struct quern_submit_outcome *submitted,
                                  struct quern_error *error);
-QUERN_API bool quern_submit_many_json(struct quern *quern,
-                                      const char *const *jobs, size_t count,
-                                      const struct quern_beside *beside,
-                                      struct quern_submitted *submitted,
-                                      struct quern_error *error);
+QUERN_API bool
+quern_submit_many_json(struct quern *quern, const char *const *jobs,
+                       size_t count, const struct quern_submit_options *options,
+                       struct quern_submit_outcome *submitted,
+                       struct quern_error *error);
 
 /* --- asking ------------------------------------------------------------- */
 
@@ -333,14 +333,14 @@ QUERN_API bool quern_session(struct quern *quern, const char *tenant,
 
 /* --- the rest ----------------------------------------------------------- */
 
-enum quern_cancelled {
+enum quern_cancel_outcome {
     QUERN_CANCELLED_NOW, /* it was waiting */
     QUERN_CANCEL_ASKED,  /* it is running: its consumer has been asked */
     QUERN_CANCEL_LATE,   /* it had ended */
 };
 QUERN_API bool quern_cancel(struct quern *quern, const char *id,
                             const char *reason, /* may be NULL */
-                            enum quern_cancelled *outcome,
+                            enum quern_cancel_outcome *outcome,
                             struct quern_error *error);
 
 /* The bytes of an image or file, by the 64 digits in its "blob"; checked to be

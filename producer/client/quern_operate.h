@@ -163,7 +163,7 @@ struct quern_filter {
     uint64_t skip, limit;   /* at most limit, behind the first skip */
 };
 
-struct quern_listed {
+struct quern_listed_job {
     char id[37];
     enum quern_state state;
     char queue[QUERN_NAME], tenant[QUERN_NAME], session[QUERN_NAME];
@@ -174,7 +174,7 @@ struct quern_listed {
     uint64_t due_at; /* its lease ends; or it goes on by itself */
 };
 struct quern_listing {
-    struct quern_listed *items;
+    struct quern_listed_job *items;
     size_t count;
     uint64_t now;
 };
@@ -206,15 +206,15 @@ QUERN_API bool quern_explain(struct quern *quern, const char *id,
 /* --- the dead ----------------------------------------------------------- */
 
 /* A job that failed for good; it is kept for a week. */
-struct quern_dead {
+struct quern_dead_job {
     char id[QUERN_NAME]; /* "entry-...": what came in was no job */
     char queue[QUERN_NAME], tenant[QUERN_NAME];
     char error_code[32];
     uint64_t attempts, errors, crashes;
     uint64_t submitted_at, finished_at;
 };
-struct quern_deads {
-    struct quern_dead *items; /* the latest first */
+struct quern_dead_jobs {
+    struct quern_dead_job *items; /* the latest first */
     size_t count;
     uint64_t total; /* of the queue, or of all */
 };
@@ -222,7 +222,7 @@ struct quern_deads {
 /* queue NULL: of all. At most limit of them, behind the first skip. */
 QUERN_API bool quern_dead_list(struct quern *quern, const char *queue,
                                uint64_t skip, uint64_t limit,
-                               struct quern_deads *deads,
+                               struct quern_dead_jobs *deads,
                                struct quern_error *error);
 
 /* Back into its queue: attempts, errors and crashes begin at 0, and it goes on
@@ -370,11 +370,11 @@ QUERN_API bool quern_schedules(struct quern *quern,
 /* Adds it, or takes the place of the one of that name. Its job, written as JSON
  * as for quern_submit_json(), is submitted each time anew, with an id and an
  * idempotency key of its own; its files are kept as long as the schedule. zone
- * NULL: UTC. beside may be NULL. Errors: as quern_submit(). */
+ * NULL: UTC. options may be NULL. Errors: as quern_submit(). */
 QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
                                   const char *spec, const char *zone,
                                   const char *job,
-                                  const struct quern_beside *beside,
+                                  const struct quern_submit_options *options,
                                   struct quern_error *error);
 /* Error: unknown_schedule. */
 QUERN_API bool quern_schedule_remove(struct quern *quern, const char *name,

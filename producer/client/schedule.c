@@ -221,7 +221,7 @@ static bool set_schedule(struct quern *quern, struct schedule *schedule,
 
 bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
                         const char *zone, const char *text,
-                        const struct quern_beside *beside,
+                        const struct quern_submit_options *options,
                         struct quern_error *error)
 {
     struct schedule schedule = { .name = view_of(name),
@@ -230,10 +230,10 @@ bool quern_schedule_set(struct quern *quern, const char *name, const char *spec,
     CLEANUP(draft_finish) struct draft draft = { 0 };
     struct err err = { 0 };
     bool read = check_times(&schedule, &err) &&
-                draft_read_json(&draft, quern, text, beside, &no_id, &err);
+                draft_read_json(&draft, quern, text, options, &no_id, &err);
 
-    if (beside && beside->note)
-        draft_note(&draft, beside->note);
+    if (options && options->note)
+        draft_note(&draft, options->note);
     return (read && set_schedule(quern, &schedule, &draft, &err)) ||
            handle_fail(error, &err);
 }

@@ -40,16 +40,17 @@ bool quern_submit(struct quern *quern, const struct quern_job *job,
 }
 
 bool quern_submit_json(struct quern *quern, const char *json,
-                       const struct quern_beside *beside, struct quern_id *id,
-                       bool *existed, struct quern_error *error)
+                       const struct quern_submit_options *options,
+                       struct quern_id *id, bool *existed,
+                       struct quern_error *error)
 {
     CLEANUP(draft_finish) struct draft draft;
     struct err err = { 0 };
 
-    bool read = draft_read_json(&draft, quern, json, beside, &none, &err);
+    bool read = draft_read_json(&draft, quern, json, options, &none, &err);
 
-    if (beside && beside->note)
-        draft_note(&draft, beside->note);
+    if (options && options->note)
+        draft_note(&draft, options->note);
     if (!read)
         return refuse(id, error, &err);
     return send_draft(quern, &draft, id, existed, &err) ||

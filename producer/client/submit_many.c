@@ -14,8 +14,8 @@ struct batch {
     struct quern *quern;
     const struct quern_job *jobs;
     const char *const *texts; /* JSON; NULL: jobs */
-    const struct quern_beside *beside;
-    struct quern_submitted *submitted;
+    const struct quern_submit_options *options;
+    struct quern_submit_outcome *submitted;
     size_t count;
     struct draft drafts[DRAFTS]; /* of the call that is being sent */
     size_t held[DRAFTS];         /* of which job each is: its index + 1, or 0 */
@@ -29,7 +29,7 @@ static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
     draft_finish(draft);
     if (batch->texts) {
         bool read = draft_read_json(draft, batch->quern, batch->texts[index],
-                                    batch->beside, id, err);
+                                    batch->options, id, err);
 
         draft_note(draft, batch->submitted[index].note);
         return read;
@@ -43,7 +43,7 @@ static const struct draft *draft_of(struct batch *batch, size_t index)
 {
     struct draft *draft = &batch->drafts[index % DRAFTS];
     size_t *held = &batch->held[index % DRAFTS];
-    struct quern_submitted *submitted = &batch->submitted[index];
+    struct quern_submit_outcome *submitted = &batch->submitted[index];
     struct err err = { 0 };
 
     submitted->error = (struct quern_error){ 0 };
@@ -105,7 +105,7 @@ static bool submit_many_ask(void *owner, size_t index, struct command *command,
     return gathered > 0;
 }
 
-static void submit_many_take_answer(struct quern_submitted *submitted,
+static void submit_many_take_answer(struct quern_submit_outcome *submitted,
                                     const redisReply *reply)
 {
     struct err err = { 0 };
@@ -121,7 +121,7 @@ static void answer(void *owner, size_t index, size_t count,
                    const redisReply *reply)
 {
     const struct batch *batch = owner;
-    struct quern_submitted *asked[MANY];
+    struct quern_submit_outcome *asked[MANY];
     struct err err = { 0 };
     size_t gathered = 0;
 
@@ -141,7 +141,7 @@ static bool has_files(const struct batch *batch, size_t index)
 {
     if (batch->jobs)
         return batch->jobs[index].file_count > 0;
-    return batch->beside && batch->beside->file_count > 0;
+    return batch->options && batch->options->file_count > 0;
 }
 
 /* Jobs from one index to another, of which none has files to be written first.
@@ -153,7 +153,7 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
         .quern = whole->quern,
         .jobs = whole->jobs ? whole->jobs + from : NULL,
         .texts = whole->texts ? whole->texts + from : NULL,
-        .beside = whole->beside,
+        .options = whole->options,
         .submitted = whole->submitted + from,
         .count = to - from,
     };
@@ -171,12 +171,12 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
  */
 static bool submit_one(const struct batch *batch, size_t index, struct err *err)
 {
-    struct quern_submitted *one = &batch->submitted[index];
+    struct quern_submit_outcome *one = &batch->submitted[index];
     bool stands = batch->jobs
                       ? quern_submit(batch->quern, &batch->jobs[index],
                                      &one->id, &one->existed, &one->error)
                       : quern_submit_json(batch->quern, batch->texts[index],
-                                          batch->beside, &one->id,
+                                          batch->options, &one->id,
                                           &one->existed, &one->error);
 
     if (stands || (strcmp(one->error.code, "redis_unavailable") != 0 &&
@@ -205,13 +205,13 @@ static bool submit_each(const struct batch *batch, size_t count, size_t *done,
 static bool submit_all(const struct batch *batch, size_t count,
                        struct quern_error *error)
 {
-    struct quern_submitted *submitted = batch->submitted;
+    struct quern_submit_outcome *submitted = batch->submitted;
     struct err err = { 0 };
     unsigned int partitions;
     size_t done = 0;
 
     for (size_t i = 0; i < count; i++)
-        submitted[i] = (struct quern_submitted){ 0 };
+        submitted[i] = (struct quern_submit_outcome){ 0 };
     handle_ask_many_again(batch->quern);
     /* Once: each of them would wait for a Redis that is away. */
     if (!handle_partitions(batch->quern, &partitions, &err) ||
@@ -229,7 +229,7 @@ static bool submit_all(const struct batch *batch, size_t count,
 }
 
 bool quern_submit_many(struct quern *quern, const struct quern_job *jobs,
-                       size_t count, struct quern_submitted *submitted,
+                       size_t count, struct quern_submit_outcome *submitted,
                        struct quern_error *error)
 {
     const struct batch batch = { .quern = quern,
@@ -240,13 +240,15 @@ bool quern_submit_many(struct quern *quern, const struct quern_job *jobs,
 }
 
 bool quern_submit_many_json(struct quern *quern, const char *const *texts,
-                            size_t count, const struct quern_beside *beside,
-                            struct quern_submitted *submitted,
+                            size_t count,
+                            const struct quern_submit_options *options,
+                            struct quern_submit_outcome *submitted,
                             struct quern_error *error)
 {
-    const struct batch batch = {
-        .quern = quern, .texts = texts, .beside = beside, .submitted = submitted
-    };
+    const struct batch batch = { .quern = quern,
+                                 .texts = texts,
+                                 .options = options,
+                                 .submitted = submitted };
 
     return submit_all(&batch, count, error);
 }

@@ -57,7 +57,7 @@ static void take(const struct quern_event *given, uint64_t seen_us, bool *any)
 
 static void submit(struct quern *quern, struct quern_watch *watch, size_t count)
 {
-    static struct quern_submitted submitted[MOST];
+    static struct quern_submit_outcome submitted[MOST];
     static struct quern_job jobs[MOST];
     struct quern_error error;
 

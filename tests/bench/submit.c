@@ -70,7 +70,7 @@ static bool run_one(struct quern *quern, const struct quern_job *job,
 static bool run_many(struct quern *quern, const struct quern_job *job,
                      long count, struct quern_error *error)
 {
-    static struct quern_submitted submitted[MANY];
+    static struct quern_submit_outcome submitted[MANY];
     struct quern_job jobs[MANY];
     double start_ms = now_ms();
 

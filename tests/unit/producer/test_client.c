@@ -203,7 +203,7 @@ static void without_redis_every_call_says_so_at_once(void **state)
     struct quern_records records;
     struct quern_record record;
     struct quern_status status;
-    enum quern_cancelled outcome;
+    enum quern_cancel_outcome outcome;
     struct quern_id given;
     char sha256[65];
 

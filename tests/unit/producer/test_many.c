@@ -114,15 +114,15 @@ static int flush(void **state)
 
 /* As quern_submit_many(), by calls of quern_submit(). */
 static bool submit_each(struct quern *quern, const struct quern_job *jobs,
-                        size_t count, struct quern_submitted *submitted,
+                        size_t count, struct quern_submit_outcome *submitted,
                         struct quern_error *error)
 {
     bool all = true;
 
     for (size_t i = 0; i < count; i++) {
-        struct quern_submitted *one = &submitted[i];
+        struct quern_submit_outcome *one = &submitted[i];
 
-        *one = (struct quern_submitted){ 0 };
+        *one = (struct quern_submit_outcome){ 0 };
         if (quern_submit(quern, &jobs[i], &one->id, &one->existed, &one->error))
             continue;
         if (all)
@@ -136,7 +136,7 @@ static bool submit_each(struct quern *quern, const struct quern_job *jobs,
 static const struct way {
     const char *name;
     bool (*submit)(struct quern *quern, const struct quern_job *jobs,
-                   size_t count, struct quern_submitted *submitted,
+                   size_t count, struct quern_submit_outcome *submitted,
                    struct quern_error *error);
 } ways[] = { { "together", quern_submit_many }, { "one by one", submit_each } };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -207,7 +207,7 @@ static void each_is_told_what_became_of_it(const struct way *way)
 {
     enum { ROWS = sizeof(mixed) / sizeof(mixed[0]), STAND = 7 };
     struct quern_job jobs[ROWS];
-    struct quern_submitted submitted[ROWS];
+    struct quern_submit_outcome submitted[ROWS];
     struct quern_error error = { 0 };
     struct quern *quern = open_quern();
     struct conn *conn = open_conn();
@@ -282,7 +282,7 @@ enum { ROWS = sizeof(asked_for) / sizeof(asked_for[0]) };
 static void what_is_asked_for_arrives(const struct way *way)
 {
     struct quern_job jobs[ROWS];
-    struct quern_submitted submitted[ROWS];
+    struct quern_submit_outcome submitted[ROWS];
     struct quern_error error = { 0 };
     struct quern *quern = open_quern();
     struct conn *conn = open_conn();
@@ -352,7 +352,7 @@ static void json_is_as_good(void **state)
                                          "{\"kind\": \"code\"}",
                                          "{\"prompt\": \"2\"}" };
     static const char *const codes[] = { "", "bad_field", "missing_field", "" };
-    struct quern_submitted submitted[4];
+    struct quern_submit_outcome submitted[4];
     struct quern *quern = open_quern();
 
     (void)state;
@@ -389,8 +389,8 @@ static void *kill_connections(void *data)
 
 static int compare_ids(const void *a, const void *b)
 {
-    return strcmp(((const struct quern_submitted *)a)->id.text,
-                  ((const struct quern_submitted *)b)->id.text);
+    return strcmp(((const struct quern_submit_outcome *)a)->id.text,
+                  ((const struct quern_submit_outcome *)b)->id.text);
 }
 
 static void a_lost_connection_doubles_none(void **state)
@@ -398,7 +398,7 @@ static void a_lost_connection_doubles_none(void **state)
     CLEANUP(cleanup_free)
     struct quern_job *jobs = calloc(MANY, sizeof(*jobs));
     CLEANUP(cleanup_free)
-    struct quern_submitted *submitted = calloc(MANY, sizeof(*submitted));
+    struct quern_submit_outcome *submitted = calloc(MANY, sizeof(*submitted));
     struct killer killer = { 0 };
     struct quern_error error = { 0 };
     struct quern *quern = open_quern();
@@ -429,7 +429,7 @@ static void without_redis_all_are_told_so(void **state)
 {
     const struct quern_job jobs[] = { { .prompt = "1" }, { .prompt = "2" } };
     const struct quern_options options = { .url = "unix:///nowhere/r.sock" };
-    struct quern_submitted submitted[2];
+    struct quern_submit_outcome submitted[2];
     struct quern_error error = { 0 };
     struct quern *quern = quern_open(&options, NULL);
 

@@ -46,7 +46,7 @@ static bool goes_through(struct quern *quern, struct quern_error *error)
     const struct quern_job job = { .prompt = "q",
                                    .files = &file,
                                    .file_count = 1 };
-    enum quern_cancelled cancelled;
+    enum quern_cancel_outcome cancelled;
     struct quern_status status;
     struct quern_id id;
 
