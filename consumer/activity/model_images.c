@@ -98,8 +98,8 @@ static bool take(struct model_turn *turn, const redisReply *reply,
     return buf_add(&image->bytes, bytes);
 }
 
-static void on_picture(void *owner, const redisReply *reply,
-                       const struct err *why)
+static void on_image(void *owner, const redisReply *reply,
+                     const struct err *why)
 {
     struct attempt *attempt = owner;
     struct model_turn *turn = model_turn_of(attempt->activity);
@@ -122,7 +122,7 @@ static void ask_for(struct attempt *attempt, struct view blob)
     blob_ask_head(&command, &attempt->consumer->names,
                   attempt->partition->number, blob,
                   attempt->consumer->settings.limits.picture_bytes);
-    store_send(&attempt->store, &command, on_picture, attempt);
+    store_send(&attempt->store, &command, on_image, attempt);
     command_finish(&command);
 }
 

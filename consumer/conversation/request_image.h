@@ -8,8 +8,8 @@
  * conversation alone, so that who takes over asks the same.
  *
  * The bytes are in blobs; they are here only while a request is made. */
-#ifndef CONSUMER_PICTURE_H
-#define CONSUMER_PICTURE_H
+#ifndef CONSUMER_REQUEST_IMAGE_H
+#define CONSUMER_REQUEST_IMAGE_H
 
 #include "consumer/conversation/conversation.h"
 #include "schemas/message/limits.h"

@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ("producer", "consumer", "executor", "schemas")
+ROOMS = ("consumer", "executor", "producer", "schemas")
 GLOSSARY = "schemas/GLOSSARY.md"
 MOST_ROWS = 50
 
@@ -21,13 +21,14 @@ NOT_CODE = re.compile(
 TAG = re.compile(r"\b(struct|enum|union)\s+(\w+)\s*\{")
 # A definition begins at the margin, and its body at the margin of a later line.
 FUNCTION = re.compile(r"^(?![#/}\s])(?:[^;={}]*?)\b(\w+)\([^;{}]*\)\s*\n\{", re.M)
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 NAMED_TAG = re.compile(r"`(struct|enum|union) (\w+)`")
 
 
 def sources(tree):
     """The C files of the product, by path, without comments and literals."""
     return {
-        path.relative_to(tree).as_posix(): NOT_CODE.sub(" ", path.read_text())
+        path.relative_to(tree).as_posix(): ATTRIBUTE.sub("", NOT_CODE.sub(" ", path.read_text()))
         for room in ROOMS
         for path in sorted((tree / room).rglob("*.[ch]"))
     }
@@ -55,7 +56,7 @@ def identifiers(files):
 def rows_of(glossary):
     """The cells of each row: word, not, meaning, where."""
     lines = [x for x in glossary.splitlines() if x.startswith("| ")]
-    return [[cell.strip() for cell in x.strip("|").split(" | ")] for x in lines[1:]]
+    return [[cell.strip() for cell in x[1:-1].split("|")] for x in lines[1:]]
 
 
 def twice(files):
@@ -80,7 +81,7 @@ def missing(files, rows):
 def synonyms(files, rows):
     """Identifiers that have a word for which the glossary has another one."""
     instead = {
-        word.strip(): row[0] for row in rows for word in row[1].split(",") if word.strip()
+        word: row[0] for row in rows for word in row[1].replace(",", " ").split()
     }
     for what, name, path in identifiers(files):
         for part in name.lower().split("_"):
