@@ -30,8 +30,7 @@ const char *const *option_choices(const struct option *option)
                                          : option->choices;
 }
 
-/* NULL: a flag, which has none. */
-static const char *option_value(const struct option *option)
+const char *option_value(const struct option *option)
 {
     return option->type == OPTION_MEMBER && !option->value
                ? member_value(member_type(option))
@@ -158,16 +157,16 @@ bool options_check_job(const struct options *options, struct err *err)
         if (!option_is_given(options, option))
             continue;
         if (option->member && (options->submit.job || options->submit.jobs))
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "--%s is not for %s, where the JSON says it: as %s",
-                           option->name,
-                           options->submit.job ? "--job" : "--jobs",
-                           option->member);
+            return err_set(
+                err, ERR_REJECT, "bad_setting",
+                "--%s does not go with %s: set %s in the JSON", option->name,
+                options->submit.job ? "--job" : "--jobs", option->member);
         if (option->flags & OPTION_OF_ONE && options->submit.jobs)
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "--%s is not for --jobs: of many jobs with the same "
-                           "key only the first would be submitted",
-                           option->name);
+            return err_set(
+                err, ERR_REJECT, "bad_setting",
+                "--%s does not go with --jobs: of many jobs with the "
+                "same key only the first would be submitted",
+                option->name);
     }
     return true;
 }
@@ -299,6 +298,14 @@ void options_finish(struct options *options)
     options->submit.members = NULL;
 }
 
+void option_describe(const struct option *option, struct buf *out)
+{
+    if (option->about)
+        buf_printf(out, "%s", option->about);
+    else
+        member_describe(option, out);
+}
+
 /* -n, --limit N          what it is */
 static void help_of(const struct option *option, FILE *out)
 {
@@ -309,10 +316,7 @@ static void help_of(const struct option *option, FILE *out)
     snprintf(left, sizeof(left), "%s%c%s --%s %s", option->letter ? "-" : " ",
              option->letter ? option->letter : ' ', option->letter ? "," : " ",
              option->name, value ? value : "");
-    if (option->about)
-        buf_printf(&about, "%s", option->about);
-    else
-        member_describe(option, &about);
+    option_describe(option, &about);
     buf_append(&about, "", 1);
     document_wrap(out, about.data, (size_t)fprintf(out, "  %-26s", left),
                   OPTION_INDENT, document_width());

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "producer/cli/options.h"
+#include "schemas/message/buf.h"
 #include "schemas/message/err.h"
 #include "schemas/settings/setting.h"
 
@@ -80,5 +81,9 @@ bool option_is_given(const struct options *options,
 enum option_type option_type(const struct option *option);
 /* The words that it may be; NULL: it is no choice. */
 const char *const *option_choices(const struct option *option);
+/* FILE, TIME: what help calls its value; NULL: a flag, which has none. */
+const char *option_value(const struct option *option);
+/* Appends the sentence that help has, without a full stop. */
+void option_describe(const struct option *option, struct buf *out);
 
 #endif

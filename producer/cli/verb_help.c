@@ -5,12 +5,11 @@
 #include "producer/cli/help.h"
 #include "schemas/settings/document.h"
 
-/* NULL: there is none. */
-static const char *help_find(const char *verb)
+const char *help_find(const char *name)
 {
     char file[64];
 
-    snprintf(file, sizeof(file), "%s", verb);
+    snprintf(file, sizeof(file), "%s", name);
     if (strchr(file, ' '))
         *strchr(file, ' ') = '-';
     for (const struct help_text *at = help_texts; at->file; at++)
@@ -19,7 +18,7 @@ static const char *help_find(const char *verb)
     return NULL;
 }
 
-static bool stays(struct view line)
+bool help_stays(struct view line)
 {
     return line.len == 0 || line.data[0] == ' ' ||
            memmem(line.data, line.len, "  ", 2);
@@ -43,7 +42,7 @@ static void help_print(const char *text, size_t width, FILE *out)
         struct view line = { text, strcspn(text, "\n") };
 
         text += line.len + (text[line.len] == '\n');
-        if (stays(line)) {
+        if (help_stays(line)) {
             print_paragraph(&paragraph, width, out);
             fprintf(out, "%.*s\n", VIEW_ARG(line));
         } else {
@@ -150,6 +149,10 @@ int verb_help(struct app *app)
         return overview(stdout);
     if (strcmp(first, "settings") == 0)
         return settings_page(second, stdout);
+    if (strcmp(first, "man") == 0) {
+        help_man(stdout);
+        return EXIT_DONE;
+    }
     verb = verb_find(first, second);
     if (verb)
         return page(verb, stdout);

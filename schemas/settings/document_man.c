@@ -6,7 +6,7 @@
 
 #include "schemas/settings/document.h"
 
-static void escape(FILE *out, const char *text)
+void document_roff(FILE *out, const char *text)
 {
     bool at_head = true;
     for (; *text; text++) {
@@ -25,7 +25,7 @@ static void escape(FILE *out, const char *text)
 static void paragraph(FILE *out, const char *text)
 {
     fputs(".PP\n", out);
-    escape(out, text);
+    document_roff(out, text);
     fputc('\n', out);
 }
 
@@ -48,31 +48,31 @@ static void facts(const struct setting *row, FILE *out)
                 row->type == SETTING_SECRET ? "_FILE" : "");
     if (normal && *normal) {
         fputs(" Default: ", out);
-        escape(out, normal);
+        document_roff(out, normal);
         fputc('.', out);
     }
     if (*range.data) {
         fputs(" Values: ", out);
-        escape(out, range.data);
+        document_roff(out, range.data);
         fputc('.', out);
     }
     fprintf(out, "%s\n", row->is_reloaded ? " Read again upon HUP." : "");
 }
 
-static void man_rows(const struct setting_table *table, bool with_facts,
-                     FILE *out)
+void document_man_rows(const struct setting_table *table, bool with_facts,
+                       FILE *out)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct setting *row = &table->rows[i];
         if (row->group) {
             fputs(".SS ", out);
-            escape(out, row->group);
+            document_roff(out, row->group);
             fputc('\n', out);
         }
         fputs(".TP\n.BI \"\\-\\-", out);
-        escape(out, row->name);
+        document_roff(out, row->name);
         fprintf(out, "\" \" %s\"\n", setting_value_name(row));
-        escape(out, row->about);
+        document_roff(out, row->about);
         fputc('\n', out);
         if (with_facts)
             facts(row, out);
@@ -96,22 +96,22 @@ void document_man(const struct setting_table *table, const char *version,
     for (const char *at = table->program; *at; at++)
         fputc(toupper((unsigned char)*at), out);
     fprintf(out, "\" 8 \"\" \"quern %s\" \"quern\"\n.SH NAME\n", version);
-    escape(out, table->program);
+    document_roff(out, table->program);
     fputs(" \\- ", out);
-    escape(out, table->about);
+    document_roff(out, table->about);
     fputs("\n.SH SYNOPSIS\n.B ", out);
-    escape(out, table->program);
+    document_roff(out, table->program);
     fputs("\n[\\-\\-SETTING VALUE]...\n.SH DESCRIPTION\n", out);
     const char *rule;
     for (size_t i = 0; (rule = document_rule(table, i)); i++)
         paragraph(out, rule);
     man_details(table->details, out);
     fputs(".SH SETTINGS\n", out);
-    man_rows(table, true, out);
-    man_rows(&setting_common, false, out);
+    document_man_rows(table, true, out);
+    document_man_rows(&setting_common, false, out);
     if (!table->examples)
         return;
     fputs(".SH EXAMPLES\n.nf\n", out);
-    escape(out, table->examples);
+    document_roff(out, table->examples);
     fputs(".fi\n", out);
 }

@@ -17,6 +17,11 @@ MARKDOWN = {
     "executor": [binary("quern-executor"), "--document", "markdown"],
     "producer": [binary("quern"), "help", "settings", "markdown"],
 }
+MAN = {
+    "quern-consumer": [binary("quern-consumer"), "--document", "man"],
+    "quern-executor": [binary("quern-executor"), "--document", "man"],
+    "quern": [binary("quern"), "help", "man"],
+}
 SAMPLE = {
     "quern-consumer": [binary("quern-consumer"), "--document", "sample"],
     "quern-executor": [binary("quern-executor"), "--document", "sample"],
@@ -77,10 +82,10 @@ def test_mistakes_are_told_by_the_name_they_have(program, tmp_path):
     assert "there is no flag --cell-tmie; did you mean --cell-time?" in said
 
 
-@pytest.mark.parametrize("program", ["quern-consumer", "quern-executor"])
+@pytest.mark.parametrize("program", MAN)
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not here")
 def test_a_man_page_is_one(program):
-    page = run(binary(program), "--document", "man")
+    page = run(*MAN[program])
     done = subprocess.run(
         ["groff", "-man", "-Tascii", "-ww", "-z"],
         input=page,
@@ -90,6 +95,28 @@ def test_a_man_page_is_one(program):
         check=True,
     )
     assert done.stderr == ""
+
+
+def test_the_man_page_of_quern_has_all_verbs_options_and_settings():
+    page = run(*MAN["quern"]).replace("\\-", "-")
+    told = run(binary("quern"), "help").split("\n\n")[2]
+    verbs = re.findall(r"^  ([a-z]+(?: [a-z]+)?) ", told, re.M)
+    assert len(verbs) > 40
+    heads = re.findall(r'^\.SS "quern ([^"]*)"$', page, re.M)
+    for verb in verbs:
+        assert [x for x in heads if x == verb or x.startswith(verb + " ")], verb
+        # Each verb's own options stand behind its head, before the next one's.
+        part = page.split(f'\n.SS "quern {verb}', 1)[1].split("\n.SS ", 1)[0]
+        told = run(binary("quern"), "help", *verb.split())
+        for option in re.findall(r"^  (?:-\w,|   ) --([a-z-]+)", told, re.M):
+            assert f"--{option}" in part, (verb, option)
+    settings = run(*MARKDOWN["producer"])
+    for name in re.findall(r"^\| `--([a-z-]+)`", settings, re.M):
+        assert f'"--{name}"' in page, name
+    for status in ("0", "1", "64", "65", "69", "74", "75"):
+        assert re.search(rf"^ +{status} ", page.split("\n.SH EXIT STATUS")[1], re.M)
+    for head in ("ENVIRONMENT", "FILES", "OPTIONS OF EVERY VERB"):
+        assert f"\n.SH {head}\n" in page
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
