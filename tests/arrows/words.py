@@ -25,10 +25,15 @@ ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 NAMED_TAG = re.compile(r"`(struct|enum|union) (\w+)`")
 
 
+def bare(text):
+    """C without comments, literals and attributes."""
+    return ATTRIBUTE.sub("", NOT_CODE.sub(" ", text))
+
+
 def sources(tree):
-    """The C files of the product, by path, without comments and literals."""
+    """The C files of the product, by path."""
     return {
-        path.relative_to(tree).as_posix(): ATTRIBUTE.sub("", NOT_CODE.sub(" ", path.read_text()))
+        path.relative_to(tree).as_posix(): bare(path.read_text())
         for room in ROOMS
         for path in sorted((tree / room).rglob("*.[ch]"))
     }
@@ -106,7 +111,8 @@ def breaches(files, glossary):
 
 def main(tree):
     found = list(breaches(sources(tree), (tree / GLOSSARY).read_text()))
-    print("\n".join(found))
+    for line in found:
+        print(line)
     return 1 if found else 0
 
 
