@@ -128,7 +128,7 @@ static void check_queues(struct doctor *doctor,
     }
     if (wrong == 0)
         find(doctor, FINE, "queues", NULL,
-             "%zu, none with jobs that nobody takes", queues->count);
+             "%zu, and every job that waits has a consumer", queues->count);
 }
 
 /* --- executors ------------------------------------------------------------ */

@@ -223,8 +223,9 @@ static struct diagnosis diagnose_silence(int fault)
         return (struct diagnosis){ "nobody listens", "start it again: "
                                                      "quern-executor" };
     if (fault == 0)
-        return (struct diagnosis){ "somebody listens, who does not answer",
-                                   "restart it: quern-executor" };
+        return (
+            struct diagnosis){ "a process listens there, but does not answer",
+                               "restart it: quern-executor" };
     return (struct diagnosis){ "none answers", "start it: quern-executor" };
 }
 
@@ -338,7 +339,7 @@ static const char *try_url(const char *url)
     int fault;
 
     if (!split_url(url, host, sizeof(host), &port, number, sizeof(number)))
-        return "that is no URL of an endpoint";
+        return "this is not the URL of an endpoint";
     fault = getaddrinfo(host, port, &hints, &all);
     if (fault)
         return gai_strerror(fault);
@@ -384,7 +385,7 @@ static void check_base_url(struct doctor *doctor, const char *url)
 static const char *try_entry(const char *url)
 {
     if (!url || !*url)
-        return "that is no URL of an endpoint";
+        return "this is not the URL of an endpoint";
     return has_proxy() ? NULL : try_url(url);
 }
 
@@ -408,8 +409,8 @@ static void check_entries(struct doctor *doctor, json_t *file)
     }
     if (wrong == 0)
         find(doctor, FINE, "model", NULL,
-             "QUERN_MODELS names %zu, none that does not answer",
-             json_object_size(file));
+             "QUERN_MODELS names %zu endpoint%s, and somebody listens at each",
+             json_object_size(file), json_object_size(file) == 1 ? "" : "s");
 }
 
 static void check_models(struct doctor *doctor, const char *path)
@@ -423,7 +424,7 @@ static void check_models(struct doctor *doctor, const char *path)
         find(doctor, WARNING, "model",
              "mend the file, or QUERN_MODELS; consumers read theirs",
              "QUERN_MODELS is %s: %s", path,
-             file ? "that is no object of endpoints" : error.text);
+             file ? "it is not a JSON object of endpoints" : error.text);
     json_decref(file);
 }
 

@@ -358,7 +358,7 @@ void check_login(struct doctor *doctor)
     struct err err = { 0 };
     CLEANUP(cleanup_answer)
     redisReply *user = ASK(doctor, &err, "ACL", "WHOAMI");
-    const char *name = user ? user->str : "somebody who may not ask who";
+    const char *name = user ? user->str : "a user who may not ask its name";
 
     if (doctor_server_is_open(doctor))
         find(doctor, WARNING, "login",

@@ -24,8 +24,8 @@ static bool too_much(const struct verb *verb, const char *word, bool asks,
         for (const char *at = verb->words; *at; at++)
             before += *at == ' ';
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "\"%.64s\" is one too many: at most %d at once", word,
-                       verb->max_words - before);
+                       "\"%.64s\" is one word too many: at most %d at once",
+                       word, verb->max_words - before);
     }
     return err_set(err, ERR_REJECT, "bad_setting",
                    "unexpected word \"%.64s\"%s", word,

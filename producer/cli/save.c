@@ -141,7 +141,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
             return true;
     }
     return err_set(err, ERR_REJECT, "bad_setting",
-                   "%.*s: %d files of that name are there already",
+                   "%.*s: there are already %d files of that name",
                    VIEW_ARG(name), MAX_COPIES);
 }
 
@@ -162,7 +162,7 @@ bool saver_save(struct saver *saver, struct view name, struct view sha256,
         return true;
     if (!file_name_is_valid(name))
         return err_set(err, ERR_REJECT, "bad_field",
-                       "not saved: a name that is not a base name");
+                       "its name is not a base name");
     if (!quern_blob_get(saver->quern, blob, &data, &size, &error))
         return err_set(err, error.kind == QUERN_RETRY ? ERR_RETRY : ERR_REJECT,
                        error.code, "%s", error.text);

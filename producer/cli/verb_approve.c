@@ -54,10 +54,11 @@ static bool read_verdict(const struct options *options,
             count++;
         }
     return count <= 1 ||
-           err_set(err, ERR_REJECT, "bad_setting",
-                   "one of --reject, --edit, --skip, --regenerate, --ask and "
-                   "--abort, not %u",
-                   count);
+           err_set(
+               err, ERR_REJECT, "bad_setting",
+               "%u verdicts are given; give one of --reject, --edit, --skip, "
+               "--regenerate, --ask and --abort",
+               count);
 }
 
 /* What waits for an approval: the job, the call, and until when. */
@@ -137,7 +138,7 @@ int verb_approve(struct app *app)
         json_line(json_pack("{s:s, s:s}", "id", id, "outcome",
                             late ? "late" : verdicts[decision.verdict].word));
     else
-        printf("%s\n", late ? "it does not wait for an approval"
+        printf("%s\n", late ? "the job does not wait for an approval"
                             : verdicts[decision.verdict].sentence);
     return EXIT_DONE;
 }

@@ -56,7 +56,8 @@ static bool keep_in_memory(const char *text, size_t size, char path[32],
     if (fd < 0 || !replay_write_all(fd, text, size) ||
         lseek(fd, 0, SEEK_SET) < 0)
         return err_set(err, ERR_RETRY, "not_saved",
-                       "no memory for the recording: %s", strerror(errno));
+                       "cannot keep the recording in memory: %s",
+                       strerror(errno));
     snprintf(path, 32, "/dev/fd/%d", fd);
     return true;
 }
@@ -130,8 +131,9 @@ static int become(struct app *app, const struct replay_inputs *inputs,
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): exec changes none of them */
     execvp(path, (char *const *)(uintptr_t)argv);
     err_set(&err, ERR_REJECT, "bad_setting",
-            "%s: %s: it is installed beside quern, with quern-consumer", path,
-            strerror(errno));
+            "cannot run %s: %s; it comes with quern-consumer, and is "
+            "installed beside quern",
+            path, strerror(errno));
     return app_fail_err(app, &err);
 }
 
@@ -148,7 +150,7 @@ int verb_replay(struct app *app)
         inputs.items[i] = is_job ? inputs.paths[i] : word;
         if (app->options.replay.save && (!is_job || count > 1)) {
             err_set(&err, ERR_REJECT, "bad_setting",
-                    "--save is for one job, by its id");
+                    "--save needs exactly one job, named by its id");
             return app_fail_err(app, &err);
         }
         int code = is_job ? record(app, word, inputs.paths[i]) : EXIT_DONE;

@@ -52,13 +52,13 @@ static bool too_long(const struct app *app, bool taken,
 
     if (taken)
         err_set(&err, ERR_RETRY, "timeout",
-                "session %.64s has not answered in %s: it may be busy; more "
-                "time: --deadline",
+                "session %.64s has not answered in %s: it may be busy; give it "
+                "more time with --deadline",
                 name, time);
     else
         err_set(&err, ERR_RETRY, "timeout",
-                "nobody has taken the job for session %.64s in %s: see quern "
-                "doctor",
+                "no consumer has taken the job for session %.64s in %s: see "
+                "quern doctor",
                 name, time);
     return error_of(error, &err);
 }

@@ -88,8 +88,8 @@ static void say_silence(struct wait_notice *notice, struct app *app,
         return;
     notice->heard = true;
     snprintf(text, sizeof(text),
-             "nothing is heard of job %s yet, and this login may not ask "
-             "whether there is one",
+             "no event of job %s has come yet, and this login may not ask "
+             "whether there is such a job",
              id);
     if (app->term.json) {
         json_line(json_pack("{s:s, s:s}", "type", "held", "why", text));

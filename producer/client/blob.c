@@ -39,7 +39,7 @@ bool blob_is_sound(struct view sha256, struct view bytes)
     return view_equal(view_of(actual.text), sha256);
 }
 
-/* Keeps it for a day more, or longer where it lives longer. */
+/* Keeps the blob for a day from now; one that lives longer stays so (GT). */
 static bool blob_extend(struct quern *quern, unsigned int partition,
                         struct view key, struct err *err)
 {
@@ -57,9 +57,10 @@ static bool blob_extend(struct quern *quern, unsigned int partition,
     return reply;
 }
 
-/* how: SET_NEW, of a key that is not there; SET_AGAIN, of one that is. */
+/* SET_NEW sets a key that is not there, SET_AGAIN one that is. */
 enum blob_set_mode { SET_NEW, SET_AGAIN };
 
+/* *done: the key was in the state that the mode wants, and has been set. */
 static bool blob_set(struct quern *quern, unsigned int partition,
                      struct view key, struct view bytes, enum blob_set_mode how,
                      bool *done, struct err *err)
@@ -83,8 +84,10 @@ static bool blob_set(struct quern *quern, unsigned int partition,
     return true;
 }
 
-/* What is there already is written over, since it may be false; and it keeps
- * its time to live, since some job may need it for longer than a day. */
+/* Bytes that are there already are written over: somebody may have stored other
+ * bytes under this name. They keep their time to live, since a job may need the
+ * blob for longer than a day. The key may expire or appear between the two
+ * commands: so there are three rounds. */
 static bool blob_write(struct quern *quern, unsigned int partition,
                        struct view key, struct view bytes, struct err *err)
 {
@@ -101,7 +104,7 @@ static bool blob_write(struct quern *quern, unsigned int partition,
             return blob_extend(quern, partition, key, err);
     }
     return err_set(err, ERR_RETRY, "redis_unavailable",
-                   "somebody deletes the blob %.*s while it is written",
+                   "blob %.*s was deleted three times while it was written",
                    VIEW_ARG(key));
 }
 
@@ -134,7 +137,8 @@ static void cleanup_fd(const int *fd)
         close(*fd);
 }
 
-/* Anything that can be read: a file may be a pipe (a shell's <(...)). */
+/* Reads until the end, whatever fd is: a file may be a pipe (a shell's <(...)),
+ * which has no size and cannot be mapped. */
 static bool blob_read_all(int fd, struct buf *bytes, struct err *err)
 {
     for (;;) {
@@ -194,7 +198,6 @@ static struct view name_of(const struct quern_file *file)
     return file->name ? view_of(file->name) : base_name(file->path);
 }
 
-/* The size of a pipe is not known before it has been read. */
 bool blob_check_file(const struct quern_file *file, struct err *err)
 {
     struct stat status;
@@ -262,8 +265,10 @@ static redisReply *blob_fetch(struct quern *quern, unsigned int partition,
     return reply;
 }
 
-/* Most are asked for right after the result that names them, and are beside it;
- * then nobody needs to know how many partitions there are. */
+/* A blob is in the partition of its job, which its name does not tell. Most
+ * blobs are asked for right after the result that names them: so the partition
+ * of the last call is tried first, and mostly nobody needs to know how many
+ * partitions there are. */
 static redisReply *blob_find(struct quern *quern, struct view sha256,
                              struct err *err)
 {
@@ -281,7 +286,8 @@ static redisReply *blob_find(struct quern *quern, struct view sha256,
         return reply;
     if (!handle_partitions(quern, &count, err)) {
         if (err->kind == ERR_REJECT)
-            return reply; /* this login may not ask */
+            return reply; /* this login may not ask for the number: then the
+                             blob is told to be missing */
         freeReplyObject(reply);
         return NULL;
     }

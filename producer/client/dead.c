@@ -1,4 +1,5 @@
-/* dead.c - jobs that failed for good: which, back again, gone. */
+/* dead.c - jobs that failed for good: lists them, requeues or forgets one, and
+ * reads what was submitted. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "producer/client/fleet.h"
 #include "schemas/redis/operate.h"
 
-/* One that Redis lists, before its facts are asked for. */
+/* A member of a queue's sorted set of dead jobs, before its facts are read. */
 struct dead_member {
     char id[QUERN_NAME];
     size_t queue; /* among those that were asked for */
@@ -51,8 +52,8 @@ static bool read_members(struct quern *quern, unsigned int partition,
     return reply;
 }
 
-/* The latest first; those of one millisecond as ZRANGE REV has them, or pieces
- * would not fit together. */
+/* The latest first. Those of one millisecond are in the order of ZRANGE REV:
+ * the caller reads the list in pages, which would overlap in another order. */
 static int dead_by_time(const void *a, const void *b)
 {
     const struct dead_member *one = a, *other = b;
@@ -74,7 +75,7 @@ static bool count_members(struct quern *quern, unsigned int partition,
     return reply;
 }
 
-/* The facts of one; those of an expired job are "". */
+/* Reads the facts of one. The job may have expired: then they are empty. */
 static bool read_dead(struct quern *quern, const struct dead_member *member,
                       const char *queue, struct quern_dead_job *dead,
                       struct err *err)
@@ -106,8 +107,10 @@ static bool read_dead(struct quern *quern, const struct dead_member *member,
     return true;
 }
 
-/* Each queue of each partition tells its latest; of all these the latest. Of
- * one alone just the piece is read: piece->from then is 0 for who looks. */
+/* Reads the dead of all queues and partitions, the latest first. Any of these
+ * sets may have the latest ones, so each is read from its beginning to the end
+ * of the range. When there is only one set, the range alone is read; *piece
+ * then says where it is in members: from 0. */
 static bool dead_read_all(struct quern *quern,
                           const struct quern_queues *queues,
                           struct dead_range *piece,
@@ -182,8 +185,8 @@ static bool dead_unknown(const char *id, struct err *err)
                    "no job %.64s: never submitted here, or forgotten", id);
 }
 
-/* An entry that was no job has an id of another form, which names no
- * partition. */
+/* A stream entry that was not a job is among the dead under "entry-...": this
+ * id names no partition. */
 static bool is_entry(const char *id)
 {
     return strncmp(id, "entry-", 6) == 0 && strlen(id) < 64 &&
@@ -239,12 +242,15 @@ static bool requeue(struct quern *quern, const char *id, bool anew,
 
     if (is_entry(id))
         return err_set(err, ERR_REJECT, "bad_field",
-                       "%.64s came in and was no job: it cannot run", id);
+                       "%.64s is an entry that was not a job: it cannot run",
+                       id);
     if (!handle_id(&view, id, err))
         return false;
-    /* An id is as good a ticket as any: nobody else has it. */
+    /* The ticket marks this call: sent again after a lost reply, Redis knows
+     * it by the ticket. A new id serves, since nobody else has it. */
     if (!quern_id_new(quern, NULL, &ticket, NULL))
-        return err_set(err, ERR_RETRY, "internal", "no chance to be had");
+        return err_set(err, ERR_RETRY, "internal",
+                       "cannot make a ticket for job %.64s", id);
     transition_requeue(&command, &quern->fleet->names, view, anew,
                        view_of(ticket.text));
     reply = handle_write_job(quern, view, &command, err);

@@ -115,13 +115,16 @@ const char *quern_version(void)
     return QUERN_VERSION;
 }
 
-/* What is sent to be answered. */
+/* One command on its way, over all the tries that it takes. */
 struct redis_call {
     const struct command *command;
-    const struct fleet_conns *fleet; /* of a write, which is durable when its */
-    unsigned int partition; /* settings say so; NULL: it changes nothing */
-    bool sent;
-    bool in_doubt; /* it was sent, and nobody has said what became of it */
+    /* Of a write: has the durability to wait for. NULL: it changes nothing. */
+    const struct fleet_conns *fleet;
+    unsigned int partition; /* of a write */
+    bool sent;              /* by the latest try */
+    /* Some try was sent, and nobody has said what became of it: it may have
+     * been done. */
+    bool in_doubt;
 };
 
 static bool is_async(const struct redis_call *call)
@@ -129,7 +132,7 @@ static bool is_async(const struct redis_call *call)
     return !call->fleet || call->fleet->durability.kind == DURABLE_ASYNC;
 }
 
-/* Both of durability.h. */
+/* Sends both commands of durability.h: the mark and the question. */
 static bool send_question(struct conn *conn, const struct fleet_conns *fleet,
                           unsigned int partition, uint64_t timeout_ms,
                           struct err *err)
@@ -158,7 +161,9 @@ static bool receive_answer(struct conn *conn, const struct fleet_conns *fleet,
            durability_told(&fleet->durability, told, err);
 }
 
-/* Both at once: behind a reconnect the question would be another server's. */
+/* The write and the question go over the same connection, one behind the other:
+ * asked after a reconnect, the question would be about what another connection,
+ * perhaps to another server, has written. */
 static bool send_call(struct conn *conn, struct redis_call *call,
                       uint64_t timeout_ms, struct err *err)
 {
@@ -169,7 +174,9 @@ static bool send_call(struct conn *conn, struct redis_call *call,
            send_question(conn, call->fleet, call->partition, timeout_ms, err);
 }
 
-/* Error replies come back as replies. */
+/* One try: sends, waits for the reply, and of a durable write for the answer to
+ * the question. Error replies come back as replies. Keeps in_doubt: set when
+ * the command left and no server has said that it did nothing of it. */
 static redisReply *exchange(struct conn *conn, struct redis_call *call,
                             uint64_t timeout_ms, struct err *err)
 {
@@ -235,11 +242,12 @@ static redisReply *call_once(struct conn *conn, struct redis_call *call,
     return given;
 }
 
-/* The first exchange is not tried again when nobody was there at all: that is
- * more likely a wrong address than a server that is away. It asks for the
- * function library, and loads it where there is none, so that clients of other
- * languages find it too. Who may not do so is told by the call that needs it.
- */
+/* The first exchange of a handle is not tried again when no server was there at
+ * all: that is more likely a wrong address than a server that is away, and a
+ * person should not wait for ten seconds to be told. It asks for the build of
+ * the function library, and loads the library where there is none, so that
+ * clients of other languages find it too. A login that may not load it is told
+ * so by the call that needs it. */
 static bool handle_meet(struct quern *quern, struct conn *conn, struct err *err)
 {
     struct command command;
@@ -265,7 +273,8 @@ bool handle_may_pass(const struct err *fault)
            strcmp(fault->code, "redis_unavailable") == 0;
 }
 
-/* What may have changed something is no mere "unavailable". */
+/* A write that may have been done is not merely "unavailable": the caller has
+ * to make sure before it writes something else. */
 static void handle_tell(const struct redis_call *call, const struct err *fault,
                         struct err *err)
 {
@@ -329,7 +338,10 @@ redisReply *handle_call(struct quern *quern, unsigned int partition,
     return call(quern, quern->fleet->conns[index], &what, err);
 }
 
-/* Before anything is written: a server that cannot tell is refused. */
+/* Asks once, before anything is written there, whether the server can answer
+ * the question of durability: one that cannot is refused while nothing has
+ * happened yet. not_durable proves it, too: the server has understood the
+ * question. */
 static bool prove(struct quern *quern, size_t index, struct err *err)
 {
     struct fleet_conns *fleet = quern->fleet;
@@ -364,7 +376,8 @@ struct conn *handle_writer(struct quern *quern, unsigned int partition,
                                                                      : NULL;
 }
 
-/* Asked with no job; NULL: it was not reached. */
+/* Calls the function that takes many jobs with none, which changes nothing.
+ * NULL: the server was not reached. */
 static redisReply *ask_many(struct quern *quern, struct conn *conn,
                             unsigned int partition)
 {
@@ -479,10 +492,11 @@ redisReply *handle_write_job(struct quern *quern, struct view id,
     reply = handle_write(quern, partition, command, err);
     if (!reply && (strcmp(err->code, "not_durable") == 0 ||
                    strcmp(err->code, "unknown_outcome") == 0))
-        err_prefix(err,
-                   "job %.*s may stand; the same again, with that id or its "
-                   "idempotency key, makes sure",
-                   VIEW_ARG(id));
+        err_prefix(
+            err,
+            "job %.*s may stand: repeat the call with this id, or with the "
+            "same idempotency key, to make sure",
+            VIEW_ARG(id));
     return reply;
 }
 
@@ -508,7 +522,6 @@ static bool handle_read_partitions(const redisReply *reply, unsigned int *count,
     return true;
 }
 
-/* These keys have a slot of their own. */
 redisReply *handle_call_fleet(struct quern *quern,
                               const struct command *command, struct err *err)
 {
@@ -538,7 +551,8 @@ static bool ask_partitions(struct quern *quern, unsigned int *count,
     return reply && handle_read_partitions(reply, count, err);
 }
 
-/* Before the first consumer of a fleet there is one; it is asked for again. */
+/* Once set, the number never changes, so it is kept. Until then Redis is asked
+ * again, but not with every call of a busy producer. */
 bool handle_partitions(struct quern *quern, unsigned int *count,
                        struct err *err)
 {

@@ -234,14 +234,14 @@ def test_what_a_job_says_itself_is_refused_beside_it(
 ):
     said = quern(*verb.split(), "-", *option.split(), stdin='{"prompt": "q"}', code=64)
     name, flag = option.split()[0], verb.split()[-1]
-    assert f"{name} is not for {flag}, where the JSON says it: as {member}\n" in said
+    assert f"{name} does not go with {flag}: set {member} in the JSON\n" in said
     assert redis.keys(f"{ROOT}job:*") + redis.keys(f"{ROOT}schedule*") == []
 
 
 @pytest.mark.parametrize("option", ["--key k", "--unique u"])
 def test_one_key_is_not_for_many_jobs(option, quern, redis):
     said = quern("submit", "--jobs", "-", *option.split(), stdin=LINES, code=64)
-    assert f"{option.split()[0]} is not for --jobs" in said
+    assert f"{option.split()[0]} does not go with --jobs" in said
     assert redis.keys(f"{ROOT}job:*") == []
 
 
@@ -437,7 +437,10 @@ USAGE = [
     ("submit a --jobs b", "a question and --jobs: only one of them"),
     ("submit --job a --jobs b", "--job and --jobs: only one of them"),
     ("run --jobs a", "there is no option --jobs"),
-    ("run --job a --tenant b", "--tenant is not for --job, where the JSON says it"),
+    (
+        "run --job a --tenant b",
+        "--tenant does not go with --job: set tenant in the JSON",
+    ),
     ("get", "ID is missing"),
     ("get --nonsense", "there is no option --nonsense"),
     ("get -z", "there is no option -z"),
@@ -452,7 +455,7 @@ USAGE = [
     ("session fork lab", "NEW is missing"),
     ("session show", "NAME is missing"),
     ("session ls lab", 'unexpected word "lab"'),
-    ("session put lab" + " x" * 65, '"x" is one too many: at most 64 at once'),
+    ("session put lab" + " x" * 65, '"x" is one word too many: at most 64 at once'),
     ("session list", 'quern session: there is no verb "list"'),
     ("sumbit q", "did you mean submit?"),
     ("wokrer ls", "did you mean worker?"),

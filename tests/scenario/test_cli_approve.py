@@ -63,7 +63,7 @@ def test_a_verdict(quern, jobs, ask, options, said, told):
 
 def test_what_is_no_verdict_is_refused(quern, jobs, ask):
     ask()
-    assert "not 2" in quern("approve", A, "--skip", "--abort", code=64)
+    assert "2 verdicts" in quern("approve", A, "--skip", "--abort", code=64)
     assert "No such file" in quern("approve", A, "--edit", "none", code=65)
     (quern.cwd / "big").write_text("x" * 49153)
     assert "49152 bytes, the limit" in quern("approve", A, "--edit", "big", code=65)

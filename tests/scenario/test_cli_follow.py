@@ -166,7 +166,7 @@ def test_who_may_only_listen_is_told_that_there_may_be_no_job(quern, redis, serv
     )
     url = server.url.replace("unix://", "unix://ear:x@")
     child = quern.start("watch", job_id(77), REDIS_URL=url)
-    said = f"nothing is heard of job {job_id(77)} yet, and this login may not ask"
+    said = f"no event of job {job_id(77)} has come yet, and this login may not ask"
     assert said in child.stderr.readline()
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=30)

@@ -376,7 +376,7 @@ def test_what_was_no_job_is_shown_and_forgotten_but_never_run(quern, jobs):
     (shown,) = quern.json("dead", "show", line["id"])
     assert shown["job"] == ["no", "job"]
     said = quern("dead", "requeue", line["id"], code=65)
-    assert "came in and was no job: it cannot run" in said
+    assert "is an entry that was not a job: it cannot run" in said
     assert quern("dead", "requeue", "--all", "-y") == "0 jobs requeued\n"
     assert quern("dead", "rm", line["id"], "-y") == "1 job forgotten\n"
     assert quern.json("dead", "ls") == []
@@ -471,7 +471,7 @@ def test_a_job_that_waits_for_an_approval_goes_on(quern, jobs):
     assert quern.run("get", A)[0] == "waiting\n"
     assert quern("approve", A) == "approved: it goes on\n"
     assert jobs.facts(A)["approval"] == "approve"
-    assert quern("approve", A, "--reject") == "it does not wait for an approval\n"
+    assert quern("approve", A, "--reject") == "the job does not wait for an approval\n"
 
 
 def test_a_rejection_says_why(quern, jobs):
@@ -767,8 +767,8 @@ USAGE = [
     ("schedule add n", "SCHEDULE is missing"),
     ("schedule add n @daily", "QUESTION is missing (or --job FILE)"),
     ("dead ls --limit x", '"x", must be a number'),
-    ("retry" + " x" * 65, '"x" is one too many: at most 64 at once'),
-    ("dead rm" + " x" * 65, '"x" is one too many: at most 64 at once'),
+    ("retry" + " x" * 65, '"x" is one word too many: at most 64 at once'),
+    ("dead rm" + " x" * 65, '"x" is one word too many: at most 64 at once'),
     ("queue list", 'quern queue: there is no verb "list"'),
     ("completion tcsh", "for bash, zsh and fish"),
 ]

@@ -354,7 +354,7 @@ def test_what_a_job_fails_with_is_what_the_verb_says(code, kind, exit, quern, co
 def test_a_job_that_nobody_takes_is_taken_back(quern, redis):
     said = quern("session", "close", "lab", "--deadline", "100ms", code=75)
     assert said == (
-        "quern session close: nobody has taken the job for session lab in 100 ms: "
+        "quern session close: no consumer has taken the job for session lab in 100 ms: "
         "see quern doctor\n"
     )
     assert redis.xlen(f"{ROOT}work:default:normal") == 0

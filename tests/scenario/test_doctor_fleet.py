@@ -272,7 +272,7 @@ def test_an_endpoint_of_a_file_that_does_not_answer_is_told(stack, tmp_path):
     assert found["level"] == "ok"
     path.write_text("[]")
     [found] = doctor(stack.redis.url, QUERN_MODELS=str(path))["model"]
-    assert found["level"] == "warning" and "no object of endpoints" in found["text"]
+    assert found["level"] == "warning" and "JSON object of endpoints" in found["text"]
 
 
 def test_an_endpoint_that_fails_is_told_with_its_last_error(stack):
