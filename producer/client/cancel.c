@@ -1,4 +1,4 @@
-/* cancel.c - stopping a job, and letting one go on. */
+/* cancel.c - quern_cancel(); quern_decide(): a person's verdict on a call. */
 #include "producer/client/fleet.h"
 #include "schemas/redis/transition.h"
 

@@ -1,4 +1,8 @@
-/* draft.c - from what the caller gave to bytes that are known to be right. */
+/* draft.c - from what the caller gave to bytes that are known to be right.
+ *
+ * struct quern_job or JSON becomes struct job, which is encoded and decoded
+ * again by the table that consumers decode by. So the checks of a job stand in
+ * one place (schemas/message/job.c), and what passes here passes there. */
 #include "producer/client/draft.h"
 
 #include <errno.h>
@@ -42,7 +46,8 @@ bool quern_id_new(struct quern *quern, const char *tenant, struct quern_id *id,
            handle_fail(error, &err);
 }
 
-/* Of a job: the ones that it names and the ones sent along. */
+/* Of a job: the files that it names itself, and behind them those that the
+ * caller sends along. */
 struct draft_files {
     struct file_ref refs[MAX_FILES];
     struct sha256 hashes[MAX_FILES];
@@ -68,7 +73,8 @@ static bool files_add(struct draft_files *files, struct quern *quern,
     return true;
 }
 
-/* The job then borrows from files. */
+/* Uploads the files that are sent along; job->files then borrows from files,
+ * and names both kinds. All are checked before the first one is uploaded. */
 static bool files_join(struct draft_files *files, struct quern *quern,
                        struct job *job, const struct quern_file *sent,
                        size_t count, struct err *err)
@@ -127,7 +133,8 @@ static json_t *parse_json(const char *text, const char *what, struct err *err)
     return json;
 }
 
-/* Counts are bounded before anything is allocated for them. */
+/* A wrong count from a caller would be allocated for: so counts are bounded
+ * before anything else looks at them. */
 static bool counts_are_sane(const struct quern_job *job, struct err *err)
 {
     const struct {
@@ -147,8 +154,10 @@ static bool counts_are_sane(const struct quern_job *job, struct err *err)
     return true;
 }
 
-/* Every member may be said there, by its name in the table; but one that is
- * none is a slip of whoever wrote the program. */
+/* Reads quern_job.more into the job. Any member may stand there, by its name in
+ * the table; a name that is not in the table is refused, since it is a slip of
+ * whoever wrote the program. The table demands an id, so a placeholder stands
+ * in: apply_fields() and choose_id() set the real one. */
 static bool read_more(const char *more, struct job *job, struct arena *arena,
                       struct err *err)
 {
@@ -166,9 +175,9 @@ static bool read_more(const char *more, struct job *job, struct arena *arena,
     return json_to_message(&schema_job, json, job, arena, NULL, err);
 }
 
-/* What the struct says stands instead of what more does. */
-static void say_fields(struct job *job, const struct quern_job *from,
-                       struct arena *arena)
+/* Members of the struct that are set stand in place of those of more. */
+static void apply_fields(struct job *job, const struct quern_job *from,
+                         struct arena *arena)
 {
     const struct {
         struct view *member;
@@ -223,7 +232,9 @@ void draft_finish(struct draft *draft)
     buf_finish(&draft->bytes);
 }
 
-/* As a consumer will. What is not in the bytes has been set before. */
+/* Decodes the bytes as a consumer will, and fills submit from the result. What
+ * is of the submit alone and not in the bytes (unique key, delay, depths) has
+ * been set before. */
 static bool draft_decode(struct draft *draft, struct view bytes,
                          struct err *err)
 {
@@ -248,7 +259,8 @@ static bool draft_decode(struct draft *draft, struct view bytes,
     return true;
 }
 
-/* Where a tenant's jobs are is not for the caller to choose. */
+/* An id from the caller must name the partition of its tenant: all of a
+ * tenant's jobs are there, and limits and sessions are kept there. */
 static bool check_partition(struct quern *quern, const struct submit *submit,
                             struct err *err)
 {
@@ -277,8 +289,9 @@ static bool choose_id(struct draft *draft, const struct quern_id *id,
     return true;
 }
 
-/* json: what the job was read from, or NULL. What of it is no member of a job
- * goes along: the result tells whoever looks at it, as with other clients. */
+/* json: what the job was read from, or NULL. Its members that no job has are
+ * kept in the bytes, as another client would have sent them: the result then
+ * names them in its notes, and nobody loses what a later version may know. */
 static bool encode(struct draft *draft, const struct job *job,
                    const json_t *json, struct err *err)
 {
@@ -295,9 +308,11 @@ static bool encode(struct draft *draft, const struct job *job,
            draft_decode(draft, buf_view(&draft->bytes), err);
 }
 
-/* The id of a job that has none names partition 0 until all else is known to be
- * right: only then is Redis asked where its tenant is. made: an id that is
- * where it belongs. */
+/* Encodes the job, and gives it the id that it is submitted with. A new id
+ * names partition 0 until all else is known to be right: a bad job is refused
+ * without a call of Redis. Only then is Redis asked how many partitions there
+ * are, and the job encoded again where its tenant is in another one. made: the
+ * id is of an earlier try, and already right. */
 static bool settle(struct draft *draft, struct quern *quern, struct job *job,
                    const json_t *json, bool made, struct err *err)
 {
@@ -336,7 +351,7 @@ bool draft_read(struct draft *draft, struct quern *quern,
     if (!counts_are_sane(from, err) ||
         !read_more(from->more, &job, &draft->arena, err))
         return false;
-    say_fields(&job, from, &draft->arena);
+    apply_fields(&job, from, &draft->arena);
     if (!files_join(&files, quern, &job, from->files, from->file_count, err))
         return false;
     if (job.id.len == 0) {
@@ -347,7 +362,7 @@ bool draft_read(struct draft *draft, struct quern *quern,
     return settle(draft, quern, &job, NULL, id->text[0], err);
 }
 
-/* The table asks for an id, a person need not. */
+/* The table demands an id; JSON that a person writes may leave it out. */
 static bool add_id(struct draft *draft, json_t *json, const struct quern_id *id,
                    struct err *err)
 {
@@ -357,7 +372,8 @@ static bool add_id(struct draft *draft, json_t *json, const struct quern_id *id,
            json_object_set_new(json, "id", json_string(draft->id.text)) == 0;
 }
 
-/* A member of the job: there it is read when the job is looked at. */
+/* Puts the options that are members of a job into it, so that the stored job
+ * says by itself how it was submitted. */
 static void apply_options(struct job *job,
                           const struct quern_submit_options *options)
 {
@@ -428,7 +444,8 @@ bool draft_submitted(const redisReply *reply, bool fresh, struct quern_id *id,
         return false;
     if (stands.len != ID_LEN)
         return err_set(err, ERR_REJECT, "internal", "submit: not a job id");
-    /* Sent again after a lost reply, a fresh id finds itself. */
+    /* Sent again after a lost reply, an id that we made finds the job of the
+     * first try: nobody else has it, so the job did not exist before. */
     if (fresh && view_is(stands, id->text))
         old = false;
     memcpy(id->text, stands.data, ID_LEN);

@@ -1,5 +1,6 @@
-/* endpoint.c - model endpoints by what the fleet's consumers share about them:
- * two keys beside the partitions. */
+/* endpoint.c - quern_endpoints(): what the consumers of the fleet share about
+ * model endpoints. They are two keys that belong to no partition: "counts" (a
+ * hash) and "waits" (a sorted set of times). */
 #include "schemas/redis/endpoint.h"
 
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
     return endpoint;
 }
 
+/* Text that is not UTF-8 is passed over: it comes from servers of models. */
 static void add_note(struct quern_endpoint *endpoint, struct view what,
                      const redisReply *value)
 {
@@ -107,7 +109,8 @@ static bool read_counts(struct quern *quern, struct quern_endpoints *all,
     return hash;
 }
 
-/* By the clock of the server that holds them. */
+/* Until when each endpoint is to be left alone; what is over is passed over. By
+ * the clock of the server that has the key: others may be off. */
 static bool read_waits(struct quern *quern, struct quern_endpoints *all,
                        struct err *err)
 {

@@ -1,4 +1,5 @@
-/* explain.c - one job: its facts, and in sentences why it is where it is. */
+/* explain.c - quern_explain(): the facts of a job, which Redis collects in one
+ * step, and sentences made from them that say why the job is where it is. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static bool is(const struct quern_explanation *job, const char *name,
     return strcmp(word_of(job, name), word) == 0;
 }
 
-/* One sentence more. */
+/* Adds a sentence, as far as there is room. */
 __attribute__((format(printf, 2, 3))) static void
 add_why(struct quern_explanation *job, const char *format, ...)
 {
@@ -89,7 +90,7 @@ static bool is_served(const struct quern_explanation *job)
     return explain_number_of(job, "served_by") > 0;
 }
 
-/* That nobody takes jobs of its queue, and why not. */
+/* When no consumer takes jobs of its queue: that, and why. */
 static void say_unserved(struct quern_explanation *job)
 {
     uint64_t away = explain_number_of(job, "servers_away");
@@ -110,7 +111,7 @@ static void say_unserved(struct quern_explanation *job)
                 leaving, leaving == 1 ? "s" : "");
 }
 
-/* Of whatever has not started. */
+/* What keeps any job that has not started: a pause, no consumers. */
 static void say_queue(struct quern_explanation *job)
 {
     if (explain_number_of(job, "paused") == 1)
@@ -119,7 +120,7 @@ static void say_queue(struct quern_explanation *job)
     say_unserved(job);
 }
 
-/* In the streams: nothing but its turn is in its way. */
+/* It is in a stream: no limit holds it up, only jobs before it. */
 static void say_stream(struct quern_explanation *job)
 {
     uint64_t ahead = explain_number_of(job, "stream_ahead");

@@ -1,4 +1,6 @@
-/* figures.c - what a queue did in each minute of the last week. */
+/* figures.c - quern_figures(): what a queue did in each minute of the last
+ * week. Redis keeps a hash for each period of some minutes, with a field for
+ * each figure of each minute. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 
 enum { MINUTE_MS = 60000, WEEK_MINUTES = 7 * 24 * 60 };
 
-/* As library/index.lua has them. */
+/* The same as in schemas/redis/library/index.lua, which counts. */
 static const uint64_t bounds_ms[QUERN_BUCKETS] = {
     10,    30,     100,    300,     1000,    3000,       10000,
     30000, 100000, 300000, 1000000, 3000000, UINT64_MAX,
@@ -71,10 +73,11 @@ static void add_period(struct quern_minutes *minutes, uint64_t begin,
     }
 }
 
+/* The periods of one call. */
 struct period_span {
-    uint64_t first; /* period */
+    uint64_t first; /* number of the period, counted from 1970 */
     size_t count;
-    uint64_t since; /* ms since 1970 */
+    uint64_t since; /* ms since 1970; minutes that end before it are left out */
 };
 
 static bool read_periods(struct quern *quern, unsigned int partition,

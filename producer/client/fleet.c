@@ -1,4 +1,4 @@
-/* fleet.c - what operators' calls share. */
+/* fleet.c - what the calls of quern_operate.h share. */
 #include "producer/client/fleet.h"
 
 #include <stdlib.h>
@@ -98,7 +98,8 @@ void view_copy(char *text, size_t size, struct view view)
 
 void *list_grow(void *items, size_t count, size_t size)
 {
-    /* A power of two is full. */
+    /* There is always room up to the next power of two: so a list that holds a
+     * power of two is full. */
     if ((count & (count - 1)) == 0)
         items = realloc(items, (count ? 2 * count : 1) * size);
     if (!items)

@@ -1,12 +1,13 @@
-/* fleet.h - what operators' calls share: every partition of a fleet in turn,
- * and what Redis says of it, as C has it. */
+/* fleet.h - what the calls of quern_operate.h share: read-only commands, and
+ * replies of Redis as C values. */
 #ifndef PRODUCER_CLIENT_FLEET_H
 #define PRODUCER_CLIENT_FLEET_H
 
 #include "producer/client/handle.h"
 #include "producer/client/quern_operate.h"
 
-/* "GET key more...": read-only commands of one key. more ends in NULL. */
+/* Sends "NAME key more...", a read-only command; key may be NULL, more ends in
+ * NULL. freeReplyObject() the reply. */
 redisReply *fleet_read(struct quern *quern, unsigned int partition,
                        const char *name, const struct key *key,
                        const char *const *more, struct err *err);
@@ -25,10 +26,12 @@ uint64_t reply_number(const redisReply *reply);  /* a string's, or 0 */
 /* The value of that name in a hash (a flat array); empty: none. */
 struct view reply_field(const redisReply *hash, const char *name);
 uint64_t reply_field_number(const redisReply *hash, const char *name);
-/* Cut where it does not fit. */
+/* As a NUL-terminated text, cut where it does not fit. */
 void view_copy(char *text, size_t size, struct view view);
 
-/* One more zeroed item behind count of them; aborts when memory is out. */
+/* Makes room for one more item, zeroed, behind count of them, and gives the
+ * list, which may have moved. count must grow by one from call to call; it may
+ * also have been lowered. Aborts when memory is out. */
 void *list_grow(void *items, size_t count, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* followed_job.c - what was given of a job held against what Redis has. */
+/* followed_job.c - compares what was given of a job with what Redis has. */
 #include "producer/client/followed_job.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #include "schemas/message/result.h"
 
 enum {
-    PAGE = 64, /* events read at once */
-    ANSWER_HEAD = 4096,
+    PAGE = 64,          /* events read at once */
+    ANSWER_HEAD = 4096, /* bytes of the answer in an end that is made here */
 };
 
 struct followed_job *followed_job_new(const struct names *names, struct view id,
@@ -44,7 +44,8 @@ void followed_job_free(struct followed_job *job)
     free(job);
 }
 
-/* FNV-1a: tells an event from another one that has taken its number. */
+/* FNV-1a. After a failover Redis may give the number of a lost event to another
+ * event: the hash tells the two apart. */
 static uint64_t print_of(struct view bytes)
 {
     uint64_t print = 0xcbf29ce484222325;
@@ -105,7 +106,8 @@ static bool make(struct followed_job *job, const struct event *event,
     return message_encode(&schema_event, event, &job->made, err);
 }
 
-/* What comes next has the number after last. */
+/* Gives the gap from .. to; the next event to be given is the one after last.
+ */
 static enum followed_outcome give_gap(struct followed_job *job, uint64_t from,
                                       uint64_t to, uint64_t last,
                                       struct quern_event *given,
@@ -126,7 +128,9 @@ static enum followed_outcome give_gap(struct followed_job *job, uint64_t from,
     return FOLLOWED_GAP;
 }
 
-/* Redis has another past: all of it anew. */
+/* Redis has other events under the numbers that were given: it has lost some in
+ * a failover. A gap over all that was given tells the caller to forget it; then
+ * the job's events come again from the first. */
 static enum followed_outcome give_up(struct followed_job *job,
                                      struct quern_event *given, struct err *err)
 {
@@ -141,7 +145,8 @@ static bool has_row(const struct followed_job *job)
     return job->page && job->row < job->page->elements;
 }
 
-/* From the last one given, which must still be the same. */
+/* Reads from the last event that was given, not from the one after it: it must
+ * still be the same one. */
 static bool read_page(struct followed_job *job, struct quern *quern,
                       struct err *err)
 {
@@ -161,7 +166,9 @@ static bool read_page(struct followed_job *job, struct quern *quern,
     return job->page;
 }
 
-/* Passes over the last one given, if it is there: whether it is the same. */
+/* Passes over the last event that was given, if the page begins with it, and
+ * says whether it is still the same. True when it is no longer there: streams
+ * are trimmed. */
 static bool still_stands(struct followed_job *job)
 {
     const redisReply *entry = has_row(job) ? job->page->element[0] : NULL;
@@ -192,8 +199,9 @@ give_row(struct followed_job *job, struct quern_event *given, struct err *err)
 
 /* --- what is known beside the stream ------------------------------------- */
 
-/* A user who may read no job (a dashboard's) learns from events alone what
- * becomes of it: then *known is false. */
+/* A login that may read events only (a dashboard's) may not read the job's
+ * status: then *known is false, and the end of the job is known by its event
+ * alone. */
 static bool read_status(struct followed_job *job, struct quern *quern,
                         struct quern_status *status, bool *known,
                         struct err *err)
@@ -202,7 +210,8 @@ static bool read_status(struct followed_job *job, struct quern *quern,
     return *known || strcmp(err->code, "redis_refused") == 0;
 }
 
-/* As the job's facts and its result tell it. */
+/* Makes the terminal event, which the stream no longer has, from the job's
+ * facts and its result. */
 static enum followed_outcome give_end(struct followed_job *job,
                                       struct quern *quern,
                                       struct quern_event *given,
@@ -238,8 +247,9 @@ static enum followed_outcome give_end(struct followed_job *job,
     return give(job, &end, buf_view(&job->made), given);
 }
 
-/* Nothing newer is in the stream. The status was read before it, so what that
- * speaks of should have been there. */
+/* Nothing newer is in the stream. The status was read before the stream, and an
+ * event is in the stream when the status counts it: so events up to status->seq
+ * that are not in the stream are gone for good. */
 static enum followed_outcome give_rest(struct followed_job *job,
                                        struct quern *quern,
                                        const struct quern_status *status,

@@ -1,7 +1,8 @@
-/* followed_job.h - one job that is followed: what was given of it, and what
- * Redis has beyond that.
+/* followed_job.h - one job of a watch: which events the caller has been given,
+ * and which ones Redis has beyond them.
  *
- * Every event comes once and in order. What will never come is told as a gap:
+ * Every event comes once and in order. Events that will never come are told as
+ * a gap:
  *
  *   given 1 .. 7   stream 12 .. 20    gap 8 - 11, then 12
  *   given 1 .. 7   stream gone        gap 8 - 19, then the end, made from what
@@ -17,43 +18,48 @@
 #include "producer/client/handle.h"
 #include "schemas/message/event.h"
 
+/* The watch makes it for each job, and frees it after the job's last event. */
 struct followed_job {
     struct quern_id id;
-    struct key events; /* stream and channel */
-    uint64_t last;     /* seq of the last event that was given */
-    uint64_t print;    /* of its bytes; 0: not known */
-    redisReply *page;  /* of the stream; row is the next one */
+    struct key events; /* name of its stream and of its channel */
+    uint64_t last;     /* seq of the last event that was given; 0: none */
+    uint64_t print;    /* hash of that event's bytes; 0: not known */
+    redisReply *page;  /* read from the stream, or NULL; row is the next one */
     size_t row;
-    struct buf made;    /* a gap, or an end, that is in no stream */
+    struct buf made;    /* an event that is in no stream: a gap, or an end */
     struct arena arena; /* of the event that was given */
-    char type[64];
-    bool due;         /* to be looked for in the stream; else ... */
-    uint64_t look_at; /* ... not before, unless there is news */
-    TAILQ_ENTRY(followed_job) link;
+    char type[64];      /* of that event, for the caller */
+    /* For the watch: its stream is to be read now; else not before look_at, by
+     * clock_ms(), unless a message comes. */
+    bool due;
+    uint64_t look_at;
+    TAILQ_ENTRY(followed_job) link; /* in one of the watch's two lists */
 };
 
 enum followed_outcome {
-    FOLLOWED_EVENT, /* *given is filled; it borrows from the job */
-    FOLLOWED_GAP,   /* the same */
-    FOLLOWED_AGAIN, /* there may be more */
-    FOLLOWED_QUIET, /* there is no more by now */
-    FOLLOWED_END,   /* nor will there be */
-    FOLLOWED_FAILED,
+    FOLLOWED_EVENT,  /* *given is filled; it borrows from the job and, when it
+                        was published, from the message */
+    FOLLOWED_GAP,    /* *given is filled with an event of type gap */
+    FOLLOWED_AGAIN,  /* nothing yet: call followed_job_look() again */
+    FOLLOWED_QUIET,  /* Redis has nothing newer by now */
+    FOLLOWED_END,    /* the last event has been given */
+    FOLLOWED_FAILED, /* err says why */
 };
 
-/* after: what was given elsewhere. */
+/* after: seq of the last event that the caller has; 0: none. */
 struct followed_job *followed_job_new(const struct names *names, struct view id,
                                       uint64_t after);
 void followed_job_free(struct followed_job *job);
 
-/* The next of what the stream has. */
+/* Reads the job's status and stream, and gives the next event that they have
+ * beyond the last one. May call Redis. */
 enum followed_outcome followed_job_look(struct followed_job *job,
                                         struct quern *quern,
                                         struct quern_event *given,
                                         struct err *err);
-/* Bytes that were published, which *given borrows: FOLLOWED_EVENT, or
- * FOLLOWED_QUIET when it was given before, or FOLLOWED_AGAIN when the stream
- * has to say. */
+/* Looks at bytes that were published; *given borrows them. FOLLOWED_EVENT: it
+ * is the next event. FOLLOWED_QUIET: it was given before. FOLLOWED_AGAIN:
+ * events are missing before it, or it is none: the stream has to be read. */
 enum followed_outcome followed_job_hear(struct followed_job *job,
                                         struct view bytes,
                                         struct quern_event *given);

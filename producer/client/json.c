@@ -1,4 +1,4 @@
-/* json.c - a message as JSON text. */
+/* json.c - quern_json(): a MessagePack message as JSON text. */
 #include "producer/client/handle.h"
 #include "schemas/json/convert.h"
 

@@ -1,5 +1,5 @@
-/* listing.c - jobs of every partition by where they stand, and those that have
- * ended; old ones removed. */
+/* listing.c - quern_list(): jobs of all partitions, filtered and sorted;
+ * quern_tidy(): removes jobs that ended long ago. */
 #include "schemas/redis/listing.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 
 #include "producer/client/fleet.h"
 
-/* What is listed one after the other, and sorted within itself: every partition
- * has its running jobs before any job that waits is told. */
+/* States in the order of QUERN_BY_PLACE. Each group is read from all partitions
+ * before the next one: so all running jobs come before any job that waits. */
 static const char *const groups[] = {
     "in_progress",
     "queued",
@@ -24,16 +24,19 @@ struct job_search {
     const struct quern_filter *filter;
     struct job_filter asked;
     struct quern_listing *found;
-    void *ids; /* tree of those that were found: jobs move meanwhile */
-    uint64_t most;
+    void *ids; /* search tree of the ids that were found: a job that moves while
+                  it is listed may come twice */
+    uint64_t most; /* skip + limit */
 };
 
 /* ------------------------------------------------------------------ order */
 
-static uint64_t listing_now; /* of the sort that runs; one thread per handle */
+/* For by_runtime(), to which qsort() passes no argument: the time of the sort
+ * that runs. Each thread has a handle, and so a sort, of its own. */
+static _Thread_local uint64_t listing_now;
 
-/* The greater number first. What is alike in it is in the same order in each
- * page. */
+/* The greater number first; equal ones by id, so that pages (skip, limit) fit
+ * together. */
 static int by_number(uint64_t one, uint64_t other, const void *a, const void *b)
 {
     const struct quern_listed_job *first = a, *second = b;
@@ -97,7 +100,8 @@ static void sort_jobs(struct quern_listed_job *jobs, size_t count,
         qsort(jobs, count, sizeof(*jobs), orders[sort]);
 }
 
-/* Of sorted ones only as many are kept as are asked for. */
+/* Sorts what was found, and keeps only as many as are asked for: memory is
+ * bounded however many jobs there are. */
 static void keep_first(struct job_search *search)
 {
     struct quern_listing *found = search->found;
@@ -137,7 +141,6 @@ static void add_job(struct job_search *search, const struct job_row *row)
     if (search->filter->sort != QUERN_BY_PLACE &&
         found->count >= search->most + 4096)
         keep_first(search);
-    /* list_grow() may not be told of fewer: see there. */
     found->items = list_grow(found->items, found->count, sizeof(*found->items));
     job = &found->items[found->count++];
     job->state = (enum quern_state)row->state;
@@ -172,7 +175,9 @@ static bool add_rows(struct job_search *search, const redisReply *reply,
     return true;
 }
 
-/* From begin on, which is where the group's rows begin in what was found. */
+/* Whether no further row can matter. begin: where the group's rows, of this
+ * partition, begin in what was found. Sorted by anything but place, every job
+ * has to be looked at. */
 static bool has_enough(const struct job_search *search, size_t begin,
                        bool ended)
 {
@@ -180,7 +185,8 @@ static bool has_enough(const struct job_search *search, size_t begin,
 
     if (search->filter->sort != QUERN_BY_PLACE)
         return false;
-    /* The latest of all partitions are wanted: so many of each. */
+    /* The latest of all partitions are wanted, and any partition may have them:
+     * so many are read of each. */
     return ended ? held - begin >= search->most : held >= search->most;
 }
 
@@ -226,7 +232,8 @@ static bool search_partition(struct job_search *search, unsigned int partition,
 
 /* ----------------------------------------------------------------- filter */
 
-/* The words of a group that are asked for too; empty: none of them. */
+/* The words of a group that are wanted as well; wanted: words with blanks or
+ * commas between, "ended" for the last group; NULL: all. Empty: none. */
 static void common_words(const char *group, const char *wanted, struct buf *out)
 {
     const char *at = group;

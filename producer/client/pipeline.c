@@ -1,11 +1,18 @@
-/* pipeline.c - many calls, each sent before the one before it is answered. */
+/* pipeline.c - many calls, each sent before the one before it is answered.
+ *
+ * Redis answers the calls of a connection in order, so the oldest call of the
+ * window is always the one whose answer comes next on its connection. When an
+ * answer is lost, all connections with outstanding answers are closed (a late
+ * answer must not be taken for another call's) and everything from the first
+ * thing without an answer is sent again. */
 #include <string.h>
 
 #include "producer/client/handle.h"
 
 enum { WINDOW = 256 }; /* things without an answer; a last call may go beyond */
 
-/* The calls that are on their way, oldest first. */
+/* The calls that are on their way, oldest first: a ring. Lives for one run,
+ * from the first send to the first failure. */
 struct call_window {
     struct sent_call {
         size_t index;
@@ -16,14 +23,15 @@ struct call_window {
     size_t first, count;
     size_t things;          /* in them */
     size_t next;            /* thing to be sent */
-    struct written_server { /* servers; each by a partition that it has */
+    struct written_server { /* to be asked for durability at the end; each by a
+                               partition that it has */
         struct conn *conn;
         unsigned int partition;
     } written[NAMES_MAX_PARTITIONS];
     size_t written_count;
 };
 
-/* None of it will be answered. */
+/* Closes the connections that owe an answer: nobody will take it. */
 static void pipeline_drop(struct call_window *flight)
 {
     for (; flight->count > 0; flight->count--) {
@@ -78,8 +86,11 @@ static bool send_more(struct quern *quern, const struct pipeline *pipeline,
     return true;
 }
 
-/* Nothing is owed any more: what was sent is sent again, in another form where
- * the library is an older one. */
+/* The server lacks the library, or the function for many jobs (a failover to a
+ * server with an older one). Closing the connection drops all outstanding
+ * answers, which handle_takes_many() and the loading of the library need.
+ * Always false, as if Redis had been away: what was sent is sent again, one job
+ * in a call where the server takes no more. */
 static bool cure_library(struct quern *quern, const struct sent_call *sent,
                          struct err *err)
 {
@@ -90,8 +101,10 @@ static bool cure_library(struct quern *quern, const struct sent_call *sent,
                    "the function library was not there");
 }
 
-/* The oldest one's. After what no caller should see, all that is on its way is
- * sent again. */
+/* Takes the answer to the oldest call and hands it to the owner. False: the
+ * connection is lost, or the answer is one that no owner should see (the
+ * library is missing, the server is not ready): all that is on its way is sent
+ * again. */
 static bool pipeline_take_answer(struct quern *quern,
                                  const struct pipeline *pipeline,
                                  struct call_window *flight, size_t *done,
@@ -118,8 +131,9 @@ static bool pipeline_take_answer(struct quern *quern,
     return true;
 }
 
-/* Half of the window is taken before it is filled again: Redis always has work,
- * and much of it arrives in one read. */
+/* Half of the window is answered before it is filled again: so Redis always has
+ * work, and many commands and answers share one write and one read. Durability
+ * is asked for once for each server, when all is written. */
 static bool run(struct quern *quern, const struct pipeline *pipeline,
                 struct call_window *flight, size_t *done, struct err *err)
 {
@@ -156,14 +170,17 @@ bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
         if (run(quern, pipeline, &flight, done, &fault))
             return true;
         pipeline_drop(&flight);
-        /* What was answered may have been lost with that server. */
+        /* An answer is final only once the server has been asked for
+         * durability, at the end: what it has answered in this run may be lost
+         * with it, and is sent again. */
         if (quern->fleet->durability.kind != DURABLE_ASYNC)
             *done = before;
         if (!quern->fleet->met) {
             *err = fault;
             return false;
         }
-        if (*done > before) { /* it has been back meanwhile */
+        if (*done > before) { /* Redis was there meanwhile: the time begins
+                                 anew */
             end = clock_after(quern->timeout_ms);
             backoff = FIRST_BACKOFF_MS;
         }

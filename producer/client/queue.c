@@ -1,4 +1,6 @@
-/* queue.c - queues as they stand, their settings, and emptying one. */
+/* queue.c - queues: how many jobs each has, its settings and limits, and
+ * purging one. A queue has a part in each partition: counts are added up,
+ * settings are written to all of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ static struct quern_queue *find_queue(struct quern_queues *queues,
     return queue;
 }
 
-/* Of one partition, into those of the others. */
+/* Adds the queues of one partition to those that were found so far. */
 static bool read_names(struct quern *quern, unsigned int partition,
                        struct quern_queues *queues, struct err *err)
 {
@@ -65,7 +67,7 @@ static bool add_stats(struct quern *quern, unsigned int partition,
     return true;
 }
 
-/* They are the same in every partition. */
+/* From partition 0: set_settings() writes the same to all of them. */
 static bool read_settings(struct quern *quern, struct quern_queue *queue,
                           struct err *err)
 {
@@ -136,7 +138,8 @@ bool quern_queues(struct quern *quern, const char *name,
 
 /* --- settings ------------------------------------------------------------- */
 
-/* "tenant_running:acme" is one as "tenant_running" is. */
+/* "tenant_running", or "tenant_running:acme" of one tenant: only settings of
+ * tenants may name one. */
 static bool is_setting(struct view name)
 {
     static const char *const names[] = { "paused",          "max_depth",

@@ -1,4 +1,6 @@
-/* recording.c - a job as it ran, out of what Redis keeps of it. */
+/* recording.c - quern_record(): a job as it ran, from what Redis keeps of it:
+ * what was submitted, the journal, the result and the blobs that requests to
+ * models were made of. */
 #include "schemas/json/recording.h"
 
 #include <stdlib.h>
@@ -28,8 +30,8 @@ static redisReply *recording_ask(struct quern *quern, struct view id,
     return reply;
 }
 
-/* What a job has is read while it goes on: where there is a result, all of the
- * journal is there, too. */
+/* What Redis has of a job. The job may go on while it is read, so the result is
+ * read first: where there is one, the journal is whole. */
 struct job_replies {
     redisReply *result, *body, *journal;
 };
@@ -47,14 +49,16 @@ static bool read_kept(struct quern *quern, struct view id,
            (kept->journal = recording_ask(quern, id, &journal, true, err));
 }
 
-/* The blobs that requests were made of; those that are gone, false, or do not
- * fit, are left out: such a request cannot be compared by its bytes. */
+/* Collects the blobs that requests were made of. A blob that has expired, has
+ * other bytes than its name says, or does not fit is left out: the request that
+ * needs it then cannot be compared byte by byte. */
 struct blob_collector {
     struct quern *quern;
     struct view id;
     struct recording *recording;
     struct arena *arena;
-    size_t room, left;   /* for blobs; bytes */
+    size_t room;         /* blobs that fit */
+    size_t left;         /* bytes that still fit */
     struct view *passed; /* those that are left out: each is looked for once */
     size_t passed_count;
 };
@@ -67,7 +71,7 @@ static bool was_passed(const struct blob_collector *gathering, struct view name)
     return false;
 }
 
-/* name: of a record, which stays. */
+/* Borrows the name, which is of a record: that stays as long. */
 static void pass_over(struct blob_collector *gathering, struct view name)
 {
     gathering->passed = list_grow(gathering->passed, gathering->passed_count,
@@ -152,7 +156,7 @@ static bool is_text(const msgpack_object *value, const char *text)
                    text);
 }
 
-/* Whether there was one. */
+/* Empties the values of the map, in place; true: it has some. */
 static bool blank(const msgpack_object *env)
 {
     if (env->type != MSGPACK_OBJECT_MAP)
@@ -168,8 +172,10 @@ static bool blank(const msgpack_object *env)
     return env->via.map.size > 0;
 }
 
-/* The values of its environment's variables may be secrets, and no request is
- * made of them. The rest is as it came, with what no version knows. */
+/* The job without the values of its environment variables: they may be secrets,
+ * and no request to a model depends on them. All other members stay as they
+ * came, also those that this version does not know. "" when it cannot be
+ * encoded: rather no body than a secret. */
 static struct view without_values(struct view body, struct arena *arena)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = MAX_JOB_BYTES };

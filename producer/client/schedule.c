@@ -1,5 +1,6 @@
-/* schedule.c - jobs that are submitted again and again. A schedule is in the
- * partition of its job's tenant. */
+/* schedule.c - schedules: listed, set, removed, paused, run once. A schedule is
+ * in the partition of its job's tenant. Its name belongs to the whole fleet: so
+ * a call that has only the name looks in every partition. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,7 +68,8 @@ static bool schedule_read_partition(struct quern *quern, unsigned int partition,
     return listed;
 }
 
-/* Those that never go off again last. */
+/* The next one first; those that never go off again (0) last: 0 - 1 is the
+ * largest number. */
 static int schedule_by_time(const void *a, const void *b)
 {
     const struct quern_schedule *one = a, *other = b;
@@ -134,7 +136,8 @@ bool quern_schedule_next(const char *spec, const char *zone, uint64_t after,
            handle_fail(error, &err);
 }
 
-/* Each time is a job of its own. */
+/* Each time submits a job of its own: so the draft may have nothing that
+ * belongs to one job. Its id must be the placeholder SCHEDULE_ID. */
 static bool check_scheduled(const struct submit *job, struct err *err)
 {
     if (!view_is(job->id, SCHEDULE_ID))
@@ -151,7 +154,7 @@ static bool check_scheduled(const struct submit *job, struct err *err)
                    "says when");
 }
 
-/* True also when there was none. */
+/* *was: there was one. */
 static bool remove_one(struct quern *quern, unsigned int partition,
                        struct view name, bool *was, struct err *err)
 {
@@ -177,7 +180,10 @@ static bool set_one(struct quern *quern, unsigned int partition,
     return reply;
 }
 
-/* The one of that name may have been another tenant's, and so elsewhere. */
+/* Writes the schedule, then removes those of its name from other partitions:
+ * the old one may have been of another tenant. In this order a failure in
+ * between leaves two of them, and the same call again puts that right; the
+ * other order could leave none. */
 static bool replace(struct quern *quern, const struct schedule *schedule,
                     struct err *err)
 {
@@ -194,7 +200,7 @@ static bool replace(struct quern *quern, const struct schedule *schedule,
     return true;
 }
 
-/* What is wrong is told before Redis is asked for anything. */
+/* Checks name, times and zone before Redis is asked for anything. */
 static bool check_times(struct schedule *schedule, struct err *err)
 {
     uint64_t any;
@@ -205,6 +211,8 @@ static bool check_times(struct schedule *schedule, struct err *err)
            next_time(schedule->spec, schedule->zone, 0, &any, err);
 }
 
+/* The id that a schedule's job has until it is submitted; each time it gets one
+ * of its own. */
 static const struct quern_id no_id = { SCHEDULE_ID };
 
 static bool set_schedule(struct quern *quern, struct schedule *schedule,
@@ -274,7 +282,7 @@ bool quern_schedule_remove(struct quern *quern, const char *name,
     return remove_schedule(quern, name, &err) || handle_fail(error, &err);
 }
 
-/* The partition that has it, and its facts: freed by the caller. */
+/* Finds the partition that has it, and gives its hash; freeReplyObject() it. */
 static redisReply *find_schedule(struct quern *quern, const char *name,
                                  unsigned int *partition, struct err *err)
 {

@@ -1,7 +1,9 @@
-/* session.c - what is kept of sessions, read as it stands.
+/* session.c - quern_session() and quern_sessions(): the records of sessions
+ * that outlive their jobs.
  *
- * Redis lists those that are kept, by when they expire; one that was closed is
- * not in the list. */
+ * Each partition has a sorted set of its sessions, by when they expire. A
+ * session that was closed is not in the set, but its record stays for a while.
+ */
 #include "schemas/message/session.h"
 
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "producer/client/fleet.h"
 #include "schemas/message/job.h"
 
-/* record->bytes NULL: it has expired. */
+/* record->bytes NULL: there is none, or it has expired. free() the bytes. */
 static bool read_record(struct quern *quern, struct view tenant,
                         struct view name, struct quern_record *record,
                         struct err *err)
@@ -36,7 +38,7 @@ static bool read_record(struct quern *quern, struct view tenant,
     return reply;
 }
 
-/* One that was closed is remembered for a while. */
+/* *open false: there is no record, or it says that the session was closed. */
 static bool session_is_open(const struct quern_record *record, bool *open,
                             struct err *err)
 {
@@ -86,12 +88,12 @@ bool quern_session(struct quern *quern, const char *tenant, const char *name,
 
 /* --- all of them ---------------------------------------------------------- */
 
-/* Labels of a session, NUL-terminated. */
+/* Whose a session is, and its name; NUL-terminated. */
 struct session_labels {
     char tenant[MAX_NAME_BYTES + 1], name[MAX_NAME_BYTES + 1];
 };
 
-/* "<tenant>/<name>", encoded, which Redis lists. */
+/* Splits a member of the set, "<tenant>/<name>", both encoded. */
 static bool session_split(struct view member, struct session_labels *owned)
 {
     const char *slash = memchr(member.data, '/', member.len);
@@ -123,6 +125,7 @@ static redisReply *read_index(struct quern *quern, unsigned int partition,
     return reply;
 }
 
+/* A session of the list, before it is sorted. */
 struct session_entry {
     double expires_at;
     struct quern_record record;
@@ -154,12 +157,14 @@ static struct session_entry *listing_add(struct session_listing *listing)
     return &listing->items[listing->count];
 }
 
-/* Of one partition: [member, score, ...]. All within the time of one call. */
+/* Reads the records of one partition's sessions; index: [member, score, ...].
+ * All calls together take no longer than one may. A record that has expired
+ * since the index was read is left out. */
 static bool list_index(struct quern *quern, uint64_t end,
                        const redisReply *index, struct view wanted,
                        struct session_listing *listing, struct err *err)
 {
-    struct quern hurried = *quern; /* shares all of it */
+    struct quern hurried = *quern; /* for the time that is left */
 
     for (size_t i = 0; i + 1 < index->elements; i += 2) {
         const redisReply *member = index->element[i];
@@ -180,7 +185,7 @@ static bool list_index(struct quern *quern, uint64_t end,
     return true;
 }
 
-/* A tenant's are in one partition. */
+/* wanted: a tenant, whose sessions are all in one partition; empty: all. */
 static bool list_sessions(struct quern *quern, struct view wanted,
                           struct session_listing *listing, struct err *err)
 {

@@ -53,7 +53,8 @@ static redisReply *status_read_hash(struct quern *quern, struct view id,
     return reply;
 }
 
-/* For those who read no MessagePack. */
+/* answer and error_text are for callers who read no MessagePack. A result that
+ * cannot be decoded (of a later version) leaves both empty. */
 static void read_texts(struct quern_status *status)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -155,8 +156,9 @@ bool quern_get(struct quern *quern, const char *id_text,
            handle_fail(error, &err);
 }
 
-/* New entries of the job's stream, waited for on the handle's own connection;
- * NULL with ERR_NONE when none came. */
+/* Waits for new entries of the job's stream, on the handle's own connection:
+ * the call's timeout is longer by the time for which Redis blocks. NULL with
+ * ERR_NONE: none came. */
 static redisReply *read_events(struct quern *quern, struct view id,
                                uint64_t after, uint64_t block_ms,
                                struct err *err)
@@ -184,8 +186,9 @@ static redisReply *read_events(struct quern *quern, struct view id,
     return NULL;
 }
 
-/* Until the terminal event, or the time is over, or nothing came for long:
- * then it is time to ask how the job stands. */
+/* Waits until the job's terminal event, or the end of the time; true also when
+ * nothing came for BLOCK_MS. In each case the caller asks for the status again:
+ * events may be lost in a failover, the status is what counts. */
 static bool await_end(struct quern *quern, struct view id, uint64_t seq,
                       uint64_t end, struct err *err)
 {
@@ -226,7 +229,8 @@ static bool wait_for(struct quern *quern, struct view id, uint64_t end,
             if (await_end(quern, id, status->seq, end, err))
                 continue;
         }
-        /* Redis may come back; nothing else mends itself. */
+        /* Redis may come back; no other fault passes by itself. A Redis that
+         * never answered is more likely a wrong address. */
         if (err->kind != ERR_RETRY || !quern->fleet->met || clock_ms() >= end)
             return false;
     }

@@ -1,4 +1,4 @@
-/* submit.c - putting a job into its queue, once. */
+/* submit.c - quern_submit() and its kin: one job into its queue, once. */
 #include <string.h>
 
 #include "producer/client/draft.h"
@@ -16,8 +16,9 @@ static bool send_draft(struct quern *quern, const struct draft *draft,
     return reply && draft_submitted(reply, draft->fresh, id, existed, err);
 }
 
-/* It has no id that could be submitted again. Not before: the job's own may be
- * there. */
+/* Nothing was sent: there is no id under which the job could be submitted
+ * again. The id is cleared only now, since the caller may have passed the same
+ * buffer as the job's own id. */
 static bool refuse(struct quern_id *id, struct quern_error *error,
                    const struct err *err)
 {
@@ -25,6 +26,7 @@ static bool refuse(struct quern_id *id, struct quern_error *error,
     return handle_fail(error, err);
 }
 
+/* No id was made by an earlier try. */
 static const struct quern_id none;
 
 bool quern_submit(struct quern *quern, const struct quern_job *job,

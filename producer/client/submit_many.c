@@ -1,15 +1,23 @@
-/* submit_many.c - many jobs, none of which waits for the answer to another. */
+/* submit_many.c - many jobs, none of which waits for the answer to another.
+ *
+ * Up to MANY jobs of one partition go in one call of the function library,
+ * where the server has that function. Jobs are read when their call is made, so
+ * memory holds a call's jobs and not all of them. Jobs with files are submitted
+ * one by one: their blobs have to be there first. */
 #include <string.h>
 
 #include "producer/client/draft.h"
 
 enum {
-    MANY = 32, /* jobs in a call: more gain little, and hold up others */
-    MANY_BYTES = 128 * 1024,
-    DRAFTS = MANY + 1, /* the last one may be for another partition */
+    MANY = 32, /* jobs in a call: more gain little, and while Redis runs the
+                  call it serves nobody else */
+    MANY_BYTES = 128 * 1024, /* then the call takes no further job */
+    DRAFTS = MANY + 1,       /* the last one was read and found to be of another
+                                partition: it is kept for the next call */
 };
 
-/* Jobs in one of both forms, and what becomes of each. */
+/* Jobs in one of both forms, and what becomes of each; the owner of the
+ * pipeline. Lives for one run. */
 struct batch {
     struct quern *quern;
     const struct quern_job *jobs;
@@ -17,8 +25,9 @@ struct batch {
     const struct quern_submit_options *options;
     struct quern_submit_outcome *submitted;
     size_t count;
-    struct draft drafts[DRAFTS]; /* of the call that is being sent */
-    size_t held[DRAFTS];         /* of which job each is: its index + 1, or 0 */
+    struct draft drafts[DRAFTS]; /* job i at i % DRAFTS: those of the call that
+                                    is being made */
+    size_t held[DRAFTS]; /* index + 1 of the job that each is of; 0: none */
 };
 
 static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
@@ -37,8 +46,10 @@ static bool read_draft(struct batch *batch, struct draft *draft, size_t index,
     return draft_read(draft, batch->quern, &batch->jobs[index], id, err);
 }
 
-/* NULL: it cannot be submitted. existed holds until the answer whether the id
- * was the caller's: only then may a job of that id have been there before. */
+/* The draft of the job, read when it is not the one that is held. NULL: it
+ * cannot be submitted, and its error says why. Until the answer comes, existed
+ * holds whether the id was the caller's, which draft_submitted() has to know:
+ * only then may a job of that id have been there before. */
 static const struct draft *draft_of(struct batch *batch, size_t index)
 {
     struct draft *draft = &batch->drafts[index % DRAFTS];
@@ -60,8 +71,10 @@ static const struct draft *draft_of(struct batch *batch, size_t index)
     return draft;
 }
 
-/* Jobs from index on that go to one partition; *count: with those that cannot
- * be submitted. */
+/* Collects jobs from index on that go to one partition, as many as one call
+ * takes. *count: how many of the jobs this deals with, those that cannot be
+ * submitted included. The first job decides the partition; one of another
+ * partition ends the call. */
 static size_t submit_many_gather(struct batch *batch, size_t index,
                                  struct submit *submits,
                                  unsigned int *partition, size_t *count)
@@ -115,8 +128,9 @@ static void submit_many_take_answer(struct quern_submit_outcome *submitted,
         handle_fail(&submitted->error, &err);
 }
 
-/* Those that were asked for have no error yet. A refusal of the whole call is
- * one of each. */
+/* Jobs that could not be read have an error and were not in the call: the
+ * others are matched with the replies in order. A refusal of the whole call is
+ * the error of each of them. */
 static void answer(void *owner, size_t index, size_t count,
                    const redisReply *reply)
 {
@@ -144,8 +158,8 @@ static bool has_files(const struct batch *batch, size_t index)
     return batch->options && batch->options->file_count > 0;
 }
 
-/* Jobs from one index to another, of which none has files to be written first.
- * False: those from *done on have no answer. */
+/* Submits jobs [from, to), of which none has files, by one pipeline. False:
+ * those from *done on have no answer. */
 static bool submit_run(const struct batch *whole, size_t from, size_t to,
                        size_t *done, struct err *err)
 {
@@ -167,8 +181,8 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
     return ok;
 }
 
-/* The same of one that has. A refusal is its own affair; false: Redis is away.
- */
+/* Submits one job that has files. A refusal concerns this job alone, and the
+ * others go on; false: Redis is away, and they would all wait for it. */
 static bool submit_one(const struct batch *batch, size_t index, struct err *err)
 {
     struct quern_submit_outcome *one = &batch->submitted[index];
@@ -213,7 +227,8 @@ static bool submit_all(const struct batch *batch, size_t count,
     for (size_t i = 0; i < count; i++)
         submitted[i] = (struct quern_submit_outcome){ 0 };
     handle_ask_many_again(batch->quern);
-    /* Once: each of them would wait for a Redis that is away. */
+    /* Asked once for all jobs: reading each job would ask, and wait for a Redis
+     * that is away. */
     if (!handle_partitions(batch->quern, &partitions, &err) ||
         !submit_each(batch, count, &done, &err))
         for (size_t i = done; i < count; i++)

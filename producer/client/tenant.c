@@ -1,5 +1,9 @@
-/* tenant.c - tenants by what they run, what waits, what they have spent and
- * what they may. */
+/* tenant.c - quern_tenants(): what each tenant runs, has waiting and has spent,
+ * and its limits.
+ *
+ * Redis has no list of tenants. They are found where they leave a trace: in
+ * lanes, in jobs that are listed, in the tokens of the day, in limits of their
+ * own. */
 #include <assert.h>
 #include <inttypes.h>
 #include <search.h>
@@ -11,6 +15,7 @@
 
 enum { DAY_MS = 86400000 };
 
+/* The list that is being made, and the queue whose tenants are added. */
 struct tenant_census {
     struct quern *quern;
     struct quern_tenants *found;
@@ -54,7 +59,7 @@ static struct quern_tenant *find_encoded(struct tenant_census *census,
                                        : NULL;
 }
 
-/* Those in lanes are counted by Redis. */
+/* Adds the jobs that wait in lanes, which Redis counts by tenant. */
 static bool count_lanes(struct tenant_census *census, unsigned int partition,
                         struct err *err)
 {
@@ -185,7 +190,8 @@ static void set_limit(struct quern_tenant *tenant, const char *name,
             memcpy((char *)tenant + rows[i].offset, &value, sizeof(value));
 }
 
-/* Its own go before those of each tenant. */
+/* Fills in the limits of the tenants from begin on: a limit of the tenant's own
+ * stands in place of the one that the queue sets for each tenant. */
 static bool read_limits(struct tenant_census *census, size_t begin,
                         struct err *err)
 {
@@ -214,7 +220,9 @@ static bool read_limits(struct tenant_census *census, size_t begin,
     return true;
 }
 
-/* Of a budget: what is spent of it in the period that runs. */
+/* Of a tenant with a budget, replaces what was used today by what is spent of
+ * the budget in the current period. Nothing is spent yet when Redis still has
+ * an earlier period. */
 static bool read_spent(struct tenant_census *census,
                        struct quern_tenant *tenant, uint64_t now,
                        struct err *err)

@@ -4,11 +4,13 @@
  *     ^----------'
  *
  * One connection is subscribed to all of the jobs (a cluster hands what is
- * published to each of its nodes). Subscribe first, replay second, live third:
- * a job whose subscription is confirmed is due to be looked for in its stream,
- * and is quiet when nothing newer is there; what happens in between comes twice
- * and is dropped by its seq. A published message is only a wake-up that carries
- * its bytes; the stream is the truth and fills every gap. */
+ * published to each of its nodes). The order is: subscribe, then read the
+ * stream, then follow what is published. A job is *due* from the confirmation
+ * of its subscription until its stream has nothing newer, and *quiet* from then
+ * on. An event of the time in between comes twice, and is dropped by its seq;
+ * the other order could lose it. Pub/sub may lose messages, the stream does
+ * not: a published message saves a read of the stream, and whatever is missing
+ * between two of them is read there. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +20,19 @@
 #include "schemas/redis/slot.h"
 
 enum {
-    SILENCE_MS = 5000, /* of a job, then its stream is looked at ... */
-    LOOK_EVERY_MS = 5, /* ... but not more jobs than one in so long */
-    REPLY_TIMEOUT_MS = 2000,
+    SILENCE_MS = 5000, /* without a message of a job its stream is read: the
+                          message may have been lost ... */
+    LOOK_EVERY_MS = 5, /* ... but not more than one stream in so long: a watch
+                          of many jobs is more patient */
+    REPLY_TIMEOUT_MS = 2000, /* a watch finds out soon that Redis is away */
 };
 
 enum watch_state { AWAY, LISTENING, BROKEN, STATES };
 TAILQ_HEAD(followed_list, followed_job);
 
 struct quern_watch {
-    struct quern quern; /* shares the handle's fleet, with less patience */
+    struct quern quern; /* copy of the handle, with a shorter timeout: reads
+                           streams and statuses */
     struct conn *conn;  /* the subscriber; NULL: nothing was followed yet */
     struct machine machine;
     void *jobs; /* search tree, by id; each is in one of: */
@@ -68,7 +73,8 @@ static void watch_enter(struct quern_watch *watch, enum watch_state next)
         watch->backoff_ms *= 2;
 }
 
-/* A lost connection is waited for; all else ends the watch. */
+/* After watch->err: a lost connection is waited for; any other fault (the login
+ * may not subscribe) ends the watch. */
 static enum pace watch_fail(struct quern_watch *watch)
 {
     watch_enter(watch, watch->err.kind == ERR_RETRY ? AWAY : BROKEN);
@@ -149,7 +155,8 @@ static bool send_channel(struct quern_watch *watch, const char *name,
     return sent;
 }
 
-/* The caller may still read its last event. */
+/* Follows the job no more. It is freed only with the next one that ends, since
+ * the event that the caller has just been given borrows from it. */
 static void part_with(struct quern_watch *watch, struct followed_job *job)
 {
     leave_list(watch, job);
@@ -171,7 +178,8 @@ static enum pace give_event(struct quern_watch *watch, struct followed_job *job)
 
 /* --- what there is of them ------------------------------------------------ */
 
-/* One job less; the others go on. */
+/* A fault of this job alone (it is unknown, its stream has bad bytes): it is
+ * followed no more, and the others go on. */
 static enum pace give_fault(struct quern_watch *watch, struct followed_job *job)
 {
     if (watch->err.kind == ERR_RETRY)
@@ -213,7 +221,10 @@ static struct view watch_text_at(const redisReply *reply, size_t i)
     return (struct view){ text->str, text->len };
 }
 
-/* [kind, channel, its bytes, or how many channels there are by now] */
+/* Takes a message of the subscriber: [kind, channel, data]. The data of
+ * "message" are an event's bytes; those of "subscribe" are a number, which
+ * followed_job_hear() takes for no event, so that the job becomes due. The
+ * channel ends in the job's id. */
 static enum pace hear(struct quern_watch *watch)
 {
     const redisReply *news = watch->live;
@@ -251,7 +262,8 @@ static void add_channels(struct command *command,
         command_add(command, key_view(&job->events));
 }
 
-/* Of every channel there is an answer, which the next state hears. */
+/* Subscribes to all jobs in one command. The first confirmation is the reply;
+ * the others are heard in LISTENING. NULL: watch->err says why. */
 static redisReply *subscribe(struct quern_watch *watch)
 {
     struct command command;
@@ -366,7 +378,7 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
     if (!tsearch(job, &watch->jobs, watch_compare))
         abort();
     watch->count++;
-    add_quiet(watch, job); /* until its subscription is confirmed */
+    add_quiet(watch, job); /* due when its subscription is confirmed */
     if (!watch->conn)
         watch->conn =
             conn_new(&fleet->address, slot_of(key_view(&job->events)), "watch");

@@ -1,5 +1,6 @@
-/* worker.c - consumers by what they say of themselves, and asking one to
- * leave. Each reports in every partition that it serves. */
+/* worker.c - quern_workers(): consumers by their own reports; quern_drain(). A
+ * consumer reports in every partition that it serves: the latest report counts,
+ * and the jobs of all of them are put together. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void read_report(const redisReply *hash, struct quern_worker *worker)
         reply_field_number(hash, "executor_away_since");
 }
 
-/* Each partition has those that are its own. */
+/* A report names the jobs that run in its own partition. */
 static void add_jobs(const redisReply *hash, struct quern_worker *worker)
 {
     struct view jobs = reply_field(hash, "jobs");
@@ -58,7 +59,8 @@ static void add_jobs(const redisReply *hash, struct quern_worker *worker)
     worker->jobs = all;
 }
 
-/* Of those that have reported, and of names that will be heard again. */
+/* Marks those that are to drain. The mark stays with the name while no consumer
+ * of that name lives: so names that have not reported are added. */
 static bool read_drained(struct quern *quern, unsigned int partition,
                          struct quern_workers *workers, struct err *err)
 {
@@ -72,8 +74,8 @@ static bool read_drained(struct quern *quern, unsigned int partition,
     return names;
 }
 
-/* What has reported before and is silent now is in the list, but has no hash
- * any more. The latest report counts. */
+/* Reads the reports of one partition. A consumer that has fallen silent is
+ * still in the set, but its hash has expired: it is left out. */
 static bool worker_read_partition(struct quern *quern, unsigned int partition,
                                   struct quern_workers *workers,
                                   struct err *err)
@@ -162,8 +164,8 @@ static bool is_worker_name(const char *name)
                         "0123456789._:@-") == len;
 }
 
-/* In every partition; one that has not heard of it is no fault, all of them
- * are. */
+/* In every partition. A consumer may serve some of them only: it is an error
+ * only when no partition knows the name. */
 static bool drain_in_all(struct quern *quern, const char *worker, bool drain,
                          struct err *err)
 {
