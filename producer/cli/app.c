@@ -1,4 +1,5 @@
-/* app.c - what the verbs share. */
+/* app.c - what the verbs share: failing, reading a file, showing where a job
+ * stands. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -11,6 +12,8 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 
+/* Error codes with an exit status of their own; all others are told by their
+ * kind. */
 static const struct {
     const char *code;
     int exit;
@@ -154,7 +157,8 @@ static int show_ended(struct app *app, const struct quern_status *status)
     return status_exit(status);
 }
 
-/* Where a job that has not ended stands, and why: what can be had of it. */
+/* The status of a job that has not ended, with its facts and why it waits, as
+ * far as this login may read them. */
 static json_t *json_of_waiting(struct app *app, const char *id,
                                const struct quern_status *status)
 {

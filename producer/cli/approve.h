@@ -1,4 +1,5 @@
-/* approve.h - a call that waits for a person, while its job is followed. */
+/* approve.h - asks the person at the terminal about a call that waits for
+ * approval, while its job is followed. */
 #ifndef PRODUCER_CLI_APPROVE_H
 #define PRODUCER_CLI_APPROVE_H
 

@@ -1,5 +1,5 @@
-/* check.c - what the parts of quern check share: asking, the map of places,
- * what was found. */
+/* check.c - what the parts of quern check share: commands to Redis, the map of
+ * places, the list of faults, the walk over all keys. */
 #include "producer/cli/check.h"
 
 #include <stdarg.h>
@@ -30,7 +30,8 @@ static struct check_place *check_find(struct check_place *items, size_t room,
     return &items[at];
 }
 
-/* At the most half full. */
+/* Doubles the room, so that the map is at most half full and probes stay short.
+ */
 static void grow(struct places *places)
 {
     size_t room = places->room ? 2 * places->room : FIRST_ROOM;
@@ -61,7 +62,7 @@ struct check_place *places_of(struct places *places, struct view id)
     return place;
 }
 
-/* The same key comes many times in a row. */
+/* Only the last key is compared: the same key comes many times in a row. */
 uint32_t places_key(struct places *places, const char *key)
 {
     size_t count = places->key_count;
@@ -170,7 +171,8 @@ static void forget_prefetched(struct prefetch *prefetch)
     prefetch->at = prefetch->count = 0;
 }
 
-/* NULL: it was not asked for ahead. */
+/* The reply to the command, when it is the next one that was prefetched; NULL:
+ * it was not prefetched. */
 static redisReply *take_prefetched(struct prefetch *prefetch,
                                    const char *const *words)
 {

@@ -1,14 +1,16 @@
-/* check_jobs.c - the second half of a look: jobs held against the places where
- * they were found, and then what was found of jobs that are not there. */
+/* check_jobs.c - the second pass of a look: compares each job with the places
+ * where it was found. Then the ids that were found in places but belong to no
+ * job. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "producer/cli/check.h"
 #include "schemas/redis/operate.h"
 
-/* What is asked for of each, and its place in the reply. */
+/* The facts that are read of each job, in the order of the reply to HMGET. */
 enum { STATE, ENTRY, PLACE, DEADLINE, BLOBS, SESSION, ERROR_CODE, FACTS };
 
+/* A job while it is checked; borrows from the replies. */
 struct checked_job {
     const char *key;
     const char *id;
@@ -35,7 +37,7 @@ static bool is_set(const struct checked_job *facts, int fact)
     return facts->values[fact].len > 0;
 }
 
-/* What its facts say of where it stands is so. */
+/* Its facts name an entry: it must be in a stream, once, under that id. */
 static void check_entry(struct check *check, const struct checked_job *facts)
 {
     const struct check_place *place = facts->place;
@@ -147,10 +149,10 @@ static void check_ongoing(struct check *check, const struct checked_job *facts)
         check_fault(check, facts->key,
                     "it has not ended, and is listed as "
                     "dead");
-    /* While it runs, its consumer does. */
+    /* While the job runs, its consumer watches the deadline. */
     if (limited && !(where & DUE) && facts->state != QUERN_IN_PROGRESS)
         check_fault(check, facts->key, "nobody watches its deadline");
-    /* One that comes later stands in line when it comes. */
+    /* A scheduled job joins the line of its session when its time comes. */
     if (is_set(facts, SESSION) && !(where & IN_LINE) &&
         facts->state != QUERN_SCHEDULED)
         check_fault(check, facts->key, "it is not in the line of its session");
@@ -242,7 +244,7 @@ void check_job(struct check *check, const char *key, const char *rest)
     redisReply *reply = READ_FACTS(CHECK_ASK, check, key);
     CLEANUP(cleanup_asked) redisReply *ttl = CHECK_ASK(check, "PTTL", key);
 
-    /* Gone since it was listed. */
+    /* It has expired since SCAN listed it. */
     if (!reply || reply->elements != FACTS || !ttl || ttl->integer == -2)
         return;
     for (int i = 0; i < FACTS; i++)
@@ -266,7 +268,8 @@ void check_job(struct check *check, const char *key, const char *rest)
 
 /* --- what names no job ---------------------------------------------------- */
 
-/* The dead and lanes are tidied when somebody passes. */
+/* Members of dead sets and of lanes may outlive their job: the library removes
+ * them when it comes upon them. */
 void check_leftovers(struct check *check)
 {
     const struct places *places = &check->places;

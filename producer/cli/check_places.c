@@ -1,4 +1,5 @@
-/* check_places.c - the first half of a look: everything that names a job. */
+/* check_places.c - the first pass of a look: every key that names jobs, by its
+ * kind, into the map of places; and keys that must expire. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ static struct view check_places_text_of(const redisReply *reply)
                : VIEW("");
 }
 
-/* NULL: no job has such a name, which is a fault. */
+/* Notes that the key names the job. NULL: the name is no job id, which is a
+ * fault. */
 static struct check_place *note(struct check *check, const char *key,
                                 struct view id, uint32_t where)
 {
@@ -44,7 +46,9 @@ static struct view entry_job(const redisReply *entry)
     return VIEW("");
 }
 
-/* What is pending up to that entry. Both are in the order of the entries. */
+/* Passes over what is pending up to that entry. Stream and pending list have
+ * the same order: a pending id before the entry's is in no stream, which is a
+ * fault. */
 static void pass_pending(const redisReply *pending, size_t *at,
                          struct check *check, const char *key,
                          const struct view entry)
@@ -87,8 +91,8 @@ static void note_entry(struct check *check, const char *key,
     place->mark = mark_of(name);
 }
 
-/* Page by page, what is pending in the same range beside it; the last page has
- * no end. */
+/* Reads the stream page by page, and for each page what is pending in its
+ * range. The range of the last page has no end: entries may come meanwhile. */
 static void note_stream(struct check *check, const char *key)
 {
     char from[72] = "-", to[64];
@@ -126,7 +130,7 @@ static void note_stream(struct check *check, const char *key)
 
 /* --- sets and lists ------------------------------------------------------- */
 
-/* Up to the next colon; both leave rest. */
+/* Takes the word up to the next colon, and the colon, from *rest. */
 static struct view next_word(struct view *rest)
 {
     const char *colon = memchr(rest->data, ':', rest->len);
@@ -138,8 +142,8 @@ static struct view next_word(struct view *rest)
     return word;
 }
 
-/* "<place>:<id>:<body>", or instead of the id at which byte of the body it
- * stands, from 1. */
+/* An element of a lane: "<place>:<id>:<body>". In place of the id there may be
+ * the byte of the body at which the id stands, from 1. */
 static void note_element(struct check *check, const char *key,
                          struct view element)
 {
@@ -161,7 +165,7 @@ static void note_element(struct check *check, const char *key,
     place->lane_mark = mark_of(number);
 }
 
-/* "<queue>/<tenant>:<priority>" in two. */
+/* Splits "<queue>/<tenant>:<priority>"; both are encoded. */
 static bool split_lane(const char *name, struct view *queue,
                        struct view *tenant)
 {
@@ -175,8 +179,8 @@ static bool split_lane(const char *name, struct view *queue,
     return true;
 }
 
-/* A lane is looked at only while its queue's "lanes" says that its tenant has
- * one. */
+/* Jobs of a lane are moved into the stream only while the queue's hash "lanes"
+ * names the tenant. */
 static void check_served(struct check *check, const char *key)
 {
     struct key root = names_root(&check->names, check->partition);
@@ -199,7 +203,8 @@ static void check_served(struct check *check, const char *key)
                     VIEW_ARG(queue));
 }
 
-/* By LRANGE or ZRANGE, what stands there from start on; NULL: nothing. */
+/* Reads a page by LRANGE or ZRANGE, from start on; NULL: there is nothing more.
+ */
 static redisReply *ask_page(struct check *check, const char *command,
                             const char *key, long long start)
 {
@@ -229,7 +234,8 @@ static void note_lane(struct check *check, const char *key)
     }
 }
 
-/* Sorted sets, in the order of their scores. */
+/* Sorted sets, in the order of their scores: the first member of a line is the
+ * job that may run. */
 static void note_zset(struct check *check, const char *key, uint32_t where)
 {
     for (long long start = 0; !check->broken; start += PAGE) {
@@ -265,7 +271,8 @@ static void note_unique(struct check *check, const char *key)
         note(check, key, check_places_text_of(id), UNIQUE);
 }
 
-/* Of the names in refs:, jobs and schedules that need the blob stand at 0. */
+/* In refs: of a blob, jobs and schedules that keep it from expiring have the
+ * score 0. */
 static void note_refs(struct check *check, const char *key)
 {
     CLEANUP(cleanup_asked)
@@ -313,7 +320,7 @@ static void check_blob(struct check *check, const char *key, const char *sha)
         check_fault(check, key, "does not expire, and no job needs it");
 }
 
-/* Of "<tenant>/<name>" of a session: the blobs of its record. */
+/* A session's record: its blobs must be there, and it must expire. */
 static void check_session(struct check *check, const char *key)
 {
     CLEANUP(cleanup_asked)
@@ -326,7 +333,8 @@ static void check_session(struct check *check, const char *key)
 
 /* --- every key ------------------------------------------------------------ */
 
-/* What is asked of every key of these, first of all. */
+/* For most kinds of keys check_places() asks for the time to live first: so
+ * that is prefetched. */
 void prefetch_places(struct check *check, const char *key, const char *rest)
 {
     static const char *const kinds[] = { "body:",   "journal:", "events:",
@@ -338,7 +346,8 @@ void prefetch_places(struct check *check, const char *key, const char *rest)
             CHECK_PREFETCH(check, "PTTL", key);
 }
 
-/* By what stands behind the root; keys of the jobs come later. */
+/* Reads the key by its kind, which is what follows the root. Keys "job:" are
+ * for the second pass. */
 void check_places(struct check *check, const char *key, const char *rest)
 {
     static const struct {

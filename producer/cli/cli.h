@@ -1,4 +1,6 @@
-/* cli.h - what the verbs of the quern command share. */
+/* cli.h - what the verbs of the quern command share: the table of verbs, exit
+ * statuses, failing, showing where a job stands. main.c finds the verb, parses
+ * the options, opens the handle and calls the verb's run(). */
 #ifndef PRODUCER_CLI_CLI_H
 #define PRODUCER_CLI_CLI_H
 
@@ -9,7 +11,8 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/view.h"
 
-/* sysexits.h, so that shells and cron know what to do. */
+/* Exit statuses, those of sysexits.h, so that scripts can tell what to do next:
+ * help/exit-status.txt. */
 enum {
     EXIT_DONE = 0,
     EXIT_JOB = 1,          /* the job failed, was cancelled or is incomplete;
@@ -21,38 +24,47 @@ enum {
     EXIT_AGAIN = 75,       /* not ended in time, queue full */
 };
 
+/* The one run of the command; main() owns it and all that is in it. */
 struct app {
     const struct verb *verb;
     struct options options;
     struct term term;
-    struct quern *quern; /* open for verbs that need it */
-    struct quern_id job; /* that was submitted; "": none */
-    int unsaved; /* exit code when an image or file could not be saved */
+    struct quern *quern; /* NULL for verbs that are offline */
+    struct quern_id job; /* that this run has submitted; "": none. Told when the
+                            answer cannot be written */
+    int unsaved; /* the exit status when an image or file could not be saved,
+                    and all else went well; 0: all were saved */
 };
 
+/* A row of the table of verbs. */
 struct verb {
-    const char *name;  /* "get"; of a group: "session get" */
-    const char *words; /* what stands after the name: "NAME FILE..." */
+    const char *name; /* "get"; of a group: "session get" */
+    const char
+        *words; /* what follows the name: "NAME FILE..."; NULL: nothing */
     int min_words, max_words;
-    bool offline; /* needs no handle */
-    const char *about;
-    const char *hint;        /* follows a fault of its words, or NULL */
-    void (*more)(FILE *out); /* follows its options there, or NULL */
-    int (*run)(struct app *app);
+    bool offline;            /* main() opens no handle for it */
+    const char *about;       /* a line of quern help */
+    const char *hint;        /* printed behind a fault of the command line, or
+                                NULL */
+    void (*more)(FILE *out); /* prints what follows the options on its help
+                                page, or NULL */
+    int (*run)(struct app *app); /* gives the exit status */
 };
 extern const struct verb verbs[];
 extern const size_t verb_count;
 
 /* -------- verb_table.c */
 
-/* By one word, or two. NULL: there is none. */
+/* The verb of these words: of the first alone, or of a group and a word in it;
+ * second may be NULL. NULL: there is none. */
 const struct verb *verb_find(const char *first, const char *second);
-/* In the group "session" of "session get" the "get"; NULL: not in it. */
+/* The word of the verb within the group: "get" of "session get" in "session".
+ * NULL: the verb is not in that group. */
 const char *verb_within(const struct verb *verb, const char *group);
 bool verb_is_group(const char *name);
 
-/* -------- the verbs; where no file is named, in the file of that name or of
- * that group */
+/* -------- the verbs, each in the file of its name or of its group, where no
+ * other file is named */
 
 int verb_run(struct app *app);
 int submit_lines(struct app *app); /* --jobs */
@@ -108,9 +120,10 @@ int verb_session_fork(struct app *app);
 int verb_retry(struct app *app);         /* verb_dead.c */
 int verb_queue_history(struct app *app); /* verb_job.c */
 
-/* verb_queue.c: a name that nobody has ever used is a slip more often than a
- * wish. queue: NULL is none. Gives the exit code; EXIT_DONE: go on. Error:
- * unknown_queue. */
+/* verb_queue.c: refuses a queue that no job and no setting has ever named,
+ * unless
+ * --create is given: such a name is mostly misspelled. queue NULL: nothing to
+ * check. Gives an exit status; EXIT_DONE: go on. Error: unknown_queue. */
 int app_check_queue(struct app *app, const char *queue);
 
 /* exec_members.c: lists what verb_exec() prints. */
@@ -118,20 +131,23 @@ void exec_members(FILE *out);
 
 /* -------- app.c */
 
-/* Says what failed, as a sentence or with --json as an object, on stderr; gives
- * the exit code that it means. */
+/* Prints what failed to stderr, as a sentence or with --json as an object.
+ * Gives the exit status of the error. */
 int app_fail(struct app *app, const struct quern_error *error);
 int app_fail_err(struct app *app, const struct err *err);
-int app_exit_of(const struct quern_error *error); /* that code alone */
-/* The same as an error of the client's; returns false. */
+int app_exit_of(const struct quern_error *error); /* that status alone */
+/* Copies err into an error of the library's type; returns false. */
 bool error_of(struct quern_error *error, const struct err *err);
 
-/* All of a file, or of standard input when path is "-", as text. */
+/* All of a file, or of standard input when path is "-", as NUL-terminated text
+ * of at most max bytes; free() it. NULL: it cannot be read, is larger, or has a
+ * NUL byte. */
 char *read_text(const char *path, size_t max, size_t *size, struct err *err);
 
-/* Prints what became of a job (get, wait); gives the exit code. */
+/* Prints where a job stands, and its result when it has ended (get, wait);
+ * saves images and files when --out is given. Gives the exit status. */
 int app_show_status(struct app *app, const char *id,
                     const struct quern_status *status);
-int status_exit(const struct quern_status *status);
+int status_exit(const struct quern_status *status); /* the exit status alone */
 
 #endif

@@ -1,5 +1,5 @@
-/* doctor_fleet.c - do queues have somebody who serves them, and can those who
- * do? By what consumers report. */
+/* doctor_fleet.c - does every queue have consumers that can run its jobs? By
+ * what the consumers report. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
+/* The consumers that name a queue among theirs. */
 struct serving_counts {
     size_t able;    /* they claim its jobs */
     size_t unable;  /* their executors are away */
@@ -86,7 +87,7 @@ static void find_paused(struct doctor *doctor, const struct quern_queue *queue)
          queue->waiting == 1 ? "s" : "");
 }
 
-/* What it has of jobs that wait for others. */
+/* Its jobs that wait for a budget or for an endpoint. */
 static void find_resting(struct doctor *doctor, const struct quern_queue *queue)
 {
     uint64_t budget = queue->held_by_budget, rest = queue->held_by_endpoint;
@@ -153,7 +154,7 @@ static const char *remedy_for(const struct quern_worker *worker)
     return "on that host: look at the log of quern-executor";
 }
 
-/* One that is meant to have none has nothing that could be away. */
+/* Whether its executor is there; false also for one that is set up without. */
 static bool has_executor(const struct quern_worker *worker)
 {
     return worker->seen_at > 0 && *worker->executor_away == '\0' &&
@@ -192,7 +193,7 @@ static void check_executors(struct doctor *doctor,
 
 enum { LATELY_MS = 60 * 60 * 1000 };
 
-/* Those whose last request, lately, had no reply. */
+/* Finds endpoints whose last request had no reply, when that was lately. */
 static void check_endpoints(struct doctor *doctor,
                             const struct quern_endpoints *endpoints)
 {

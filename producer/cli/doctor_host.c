@@ -1,4 +1,5 @@
-/* doctor_host.c - what is on this host: an executor, a model's address. */
+/* doctor_host.c - checks of this host: does an executor answer, with which
+ * walls; does anybody listen at the addresses of models. */
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -25,7 +26,7 @@ static void cleanup_fd(const int *fd)
         close(*fd);
 }
 
-/* Where consumers of this host look for it too. */
+/* The socket at which consumers of this host look for it, too. */
 static const char *executor_socket(void)
 {
     const char *path = getenv("QUERN_EXECUTOR");
@@ -51,7 +52,8 @@ static int executor_connect(void)
     return -1;
 }
 
-/* One whole frame, without its header; no bytes when there is none. */
+/* Receives one frame; gives it without its header. Empty: none came, or it is
+ * too large. */
 static struct view receive_frame(int fd, char *bytes)
 {
     struct view got = { bytes, 0 };
@@ -71,8 +73,9 @@ static struct view receive_frame(int fd, char *bytes)
                           total - FRAME_HEADER_BYTES };
 }
 
-/* The executor that runs here says which walls it has, and which it lacks.
- * False: none answers; *fault says why, if the system does. */
+/* Greets the executor as a consumer does: its welcome says which walls it has,
+ * and which it lacks. False: none answers; *fault: errno of the connection, 0
+ * when there was one. */
 static bool greet_executor(struct frame *welcome, char *bytes,
                            struct arena *arena, int *fault)
 {
@@ -116,7 +119,7 @@ static bool ask_executor(struct doctor *doctor, int *fault)
     return true;
 }
 
-/* Beside this program, else somewhere in PATH. */
+/* quern-executor beside this program, else its name, for PATH. */
 static void executor_path(char *path, size_t size)
 {
     char self[PATH_MAX];
@@ -131,8 +134,8 @@ static void executor_path(char *path, size_t size)
     snprintf(path, size, "quern-executor");
 }
 
-/* Runs path --check, its words going to fd; the wait status, -1 when there is
- * no such program. */
+/* Runs `path --check` with its output into fd. Gives the wait status; -1: there
+ * is no such program. */
 static int run_check(char *path, int fd)
 {
     char check[] = "--check";
@@ -151,7 +154,7 @@ static int run_check(char *path, int fd)
     return fault ? -1 : status;
 }
 
-/* The end of what fd holds, as text. */
+/* Reads the last bytes of the file as text, without newlines at its end. */
 static void read_end(int fd, char *text, size_t size)
 {
     off_t end = lseek(fd, 0, SEEK_END);
@@ -163,9 +166,10 @@ static void read_end(int fd, char *text, size_t size)
     text[len > 0 ? len : 0] = '\0';
 }
 
-/* What --check says ends with the walls, or, under its name, with what is
- * wrong. Then come what the walls lack, two blanks before each, and remedies,
- * after four. */
+/* Finds the verdict in the output of --check: the last line that is not
+ * indented names the walls, or "quern-executor: " begins what is wrong. Behind
+ * it come what the walls lack (two blanks before each), and remedies (four
+ * blanks). */
 static char *verdict_in(char *said)
 {
     static const char name[] = "quern-executor: ";
@@ -182,8 +186,8 @@ static char *verdict_in(char *said)
     return verdict;
 }
 
-/* The line that *rest begins with, without its blanks; moves past it, to NULL
- * behind the last. */
+/* Takes the first line of *rest, without blanks at its head; *rest NULL: there
+ * was no further one. */
 static char *next_line(char **rest)
 {
     char *line = *rest;
@@ -194,7 +198,8 @@ static char *next_line(char **rest)
     return line + strspn(line, " ");
 }
 
-/* Remedies, one a line, in place; NULL: there are none. */
+/* Takes the remedies at the head of *rest, and joins them in place, one a line;
+ * NULL: there are none. */
 static char *take_remedies(char **rest)
 {
     char *remedies = *rest;
@@ -212,7 +217,7 @@ static char *take_remedies(char **rest)
     return end > remedies ? remedies : NULL;
 }
 
-/* Why none answers at its socket, and what to do about it. */
+/* Why no executor answers at the socket, and what to do about it. */
 struct diagnosis {
     const char *why, *remedy;
 };
@@ -229,7 +234,8 @@ static struct diagnosis diagnose_silence(int fault)
     return (struct diagnosis){ "none answers", "start it: quern-executor" };
 }
 
-/* An executor was not there, and was tried. */
+/* No executor answered, and quern-executor --check was run: said is its output.
+ * boxed: it could box code here. */
 static void find_verdict(struct doctor *doctor, bool boxed, int fault,
                          char *said)
 {
@@ -281,7 +287,7 @@ void check_executor(struct doctor *doctor)
 
 /* --- the model ------------------------------------------------------------ */
 
-/* "https://host:8443/v1" as host and port. False: that is none. */
+/* Splits "https://host:8443/v1" into host and port. False: it is no URL. */
 static bool split_url(const char *url, char *host, size_t size,
                       const char **port, char *number, size_t number_size)
 {
@@ -307,7 +313,7 @@ static bool split_url(const char *url, char *host, size_t size,
     return at && *host;
 }
 
-/* 0: it takes connections; else why not. */
+/* 0: somebody takes connections there; else an errno. */
 static int try_address(const struct addrinfo *address)
 {
     CLEANUP(cleanup_fd)
@@ -356,7 +362,7 @@ static bool has_proxy(void)
            getenv("http_proxy") || getenv("all_proxy") || getenv("ALL_PROXY");
 }
 
-/* What may be told of it: keys may stand in its query. */
+/* The URL without its query, which may have keys. */
 static struct view told_of(const char *url)
 {
     return (struct view){ url, strcspn(url, "?") };
@@ -428,8 +434,8 @@ static void check_models(struct doctor *doctor, const char *path)
     json_decref(file);
 }
 
-/* Only that somebody listens: a question would cost. Not what stands behind a
- * proxy. */
+/* Checks only that somebody listens: a request would cost money. Behind a proxy
+ * not even that can be known. */
 void check_model(struct doctor *doctor)
 {
     const char *models = getenv("QUERN_MODELS");

@@ -1,5 +1,5 @@
-/* doctor_redis.c - is the function library there, and does anybody take jobs?
- */
+/* doctor_redis.c - is the function library there, and do consumers take jobs of
+ * the queue? By what Redis knows of its clients, without their reports. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ void check_library(struct doctor *doctor)
              reply->integer);
 }
 
-/* A field of one map of XINFO (a flat array in RESP2). */
+/* A field of a map of XINFO, which is a flat array in RESP2. */
 static const redisReply *doctor_redis_field_of(const redisReply *map,
                                                const char *name)
 {
@@ -50,7 +50,7 @@ static const redisReply *doctor_redis_field_of(const redisReply *map,
     return NULL;
 }
 
-/* How many consumers of one stream have been heard of lately. */
+/* How many consumers of the stream have asked for work lately. */
 static int count_seen(struct doctor *doctor, const char *stream)
 {
     struct err err = { 0 };
@@ -68,8 +68,9 @@ static int count_seen(struct doctor *doctor, const char *stream)
     return seen;
 }
 
-/* Consumers that are connected, whatever they have taken: each holds one link
- * of this name. -1 when we may not ask. */
+/* Consumers that are connected, whether they have taken a job or not: each has
+ * one connection of this name for each partition. -1: this login may not ask.
+ */
 static int count_connected(struct doctor *doctor)
 {
     static const char name[] = " name=quern-consumer-claim ";
@@ -154,8 +155,9 @@ static struct queue_census count_all(struct doctor *doctor, struct view queue)
     return census;
 }
 
-/* Redis 7.0 lists a consumer only once it has taken a job, and any version also
- * one that has left. */
+/* Two sources, since neither is enough: XINFO lists a consumer only once it has
+ * taken a job (Redis 7.0), and also one that has left; connections have no
+ * queue. */
 void check_consumers(struct doctor *doctor)
 {
     const char *name = doctor->app->options.queue;

@@ -1,4 +1,5 @@
-/* doctor_remedy.c - what to do about an error of Redis, by its cause. */
+/* doctor_remedy.c - what to do about an error of Redis, by words of its text.
+ * The first row that fits counts. */
 #include <string.h>
 
 #include "producer/cli/doctor.h"

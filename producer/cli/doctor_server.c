@@ -1,4 +1,6 @@
-/* doctor_server.c - can this server hold jobs, and will it keep them? */
+/* doctor_server.c - checks of one Redis server: is it there and fast, is it the
+ * master, will it keep what is written, does it take writes, is its clock
+ * right. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +13,10 @@
 enum {
     PINGS = 20,
     MIDDLE = PINGS / 2,
-    SLOW_US = 5000,  /* in the middle: every step of a job takes that long */
-    CLOCK_MS = 5000, /* between two clocks: times that are shown are off */
+    SLOW_US = 5000,  /* median: every step of a job waits so long for Redis */
+    CLOCK_MS = 5000, /* difference of two clocks that is told */
     FULL_PERCENT = 85,
-    LAG_S = 10, /* replicas say every second how far they are */
+    LAG_S = 10, /* replicas report every second how far they are */
 };
 
 redisReply *doctor_ask(struct doctor *doctor, struct err *err, int count,
@@ -54,7 +56,7 @@ static int doctor_server_compare(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-/* In the order of their length; false: one was not answered. */
+/* Times PINGS pings, and sorts them; false: one was not answered. */
 static bool time_pings(struct doctor *doctor, uint64_t *us, struct err *err)
 {
     for (int i = 0; i < PINGS; i++) {
@@ -78,11 +80,12 @@ bool check_redis(struct doctor *doctor)
     CLEANUP(cleanup_answer) redisReply *pong = ASK(doctor, &err, "PING");
 
     address_print(&doctor->address, where, sizeof(where));
-    /* The first one connected. */
+    /* The ping above has connected, so it is not among those that are timed. */
     if (!pong || !time_pings(doctor, us, &err)) {
         find(doctor, FAULT, "redis", remedy_of(err.text), "%s: %s", where,
              err.text);
-        /* A server whose disk is full answers a PING so, and all else. */
+        /* A server that cannot write its disk refuses even a PING so, but the
+         * other checks still say something. */
         doctor->refuses = view_starts(view_of(err.text), "MISCONF");
         return doctor->refuses;
     }
@@ -139,8 +142,8 @@ static void check_role(struct doctor *doctor, struct view info)
              replicas, replicas == 1 ? "" : "s");
 }
 
-/* A call that is not allowed stands in the server's ACL LOG, as an attack
- * would: so Redis is asked first whether it is. */
+/* Redis writes a call that is not allowed into its ACL LOG, where it looks like
+ * an attack: so it is asked first whether the call is allowed. */
 static bool may_read_settings(struct doctor *doctor)
 {
     struct err err = { 0 };
@@ -156,8 +159,8 @@ static bool may_read_settings(struct doctor *doctor)
            strcmp(answer->str, "OK") == 0;
 }
 
-/* How often it writes through; "": this login may not read settings, among
- * which there are passwords. */
+/* The setting appendfsync; "": this login may not read settings (passwords are
+ * among them). */
 static void read_fsync(struct doctor *doctor, char *value, size_t size)
 {
     struct err err = { 0 };
@@ -171,7 +174,7 @@ static void read_fsync(struct doctor *doctor, char *value, size_t size)
         snprintf(value, size, "%s", reply->element[1]->str);
 }
 
-/* What keeps a consumer from serving, too. */
+/* The same checks that keep a consumer from serving (info.h). */
 static void check_trust(struct doctor *doctor, struct view info)
 {
     static const enum level levels[] = {
@@ -211,8 +214,8 @@ static void check_memory(struct doctor *doctor, struct view info)
 
 /* --- durability ----------------------------------------------------------- */
 
-/* "ip=...,state=online,offset=...,lag=1": it follows, and has said so lately.
- */
+/* Whether a replica follows, and has reported lately: "ip=...,state=online,
+ * offset=...,lag=1". */
 static bool in_sync(struct view replica)
 {
     CLEANUP(cleanup_free) char *text = view_dup(replica);
@@ -242,7 +245,8 @@ static void check_replicas(struct doctor *doctor, struct view info)
          ready < wanted ? ": calls that write fail with not_durable" : "");
 }
 
-/* Older than Redis 7.2. True also when we may not ask. */
+/* Whether the server has WAITAOF: Redis 7.2, Valkey. True also when this login
+ * may not ask. */
 static bool knows_waitaof(struct doctor *doctor)
 {
     struct err err = { 0 };
@@ -281,7 +285,8 @@ static void check_disk(struct doctor *doctor, struct view info)
              "fsync; the server writes through: appendfsync %s", fsync);
 }
 
-/* Of async there is nothing to say that "storage" does not. */
+/* For async there is nothing to check: the check "storage" tells what is lost
+ * when. */
 static void check_durability(struct doctor *doctor, struct view info)
 {
     if (doctor->durability.kind == DURABLE_REPLICA)
@@ -309,7 +314,8 @@ void check_server(struct doctor *doctor)
 
 /* --- writes --------------------------------------------------------------- */
 
-/* What consumers write before they ask who has it: it goes in a second. */
+/* Writes the key that consumers write before they ask how durable it is
+ * (durability.h); it expires in a second. */
 void check_writes(struct doctor *doctor)
 {
     struct key key = names_of_root(&doctor->names, doctor->partition, "mark");
@@ -331,7 +337,7 @@ void check_writes(struct doctor *doctor)
 
 /* --- login and clock ------------------------------------------------------ */
 
-/* Whoever does not say who he is gets an answer. */
+/* Whether Redis answers without a login. */
 static bool doctor_server_is_open(struct doctor *doctor)
 {
     struct err err = { 0 };

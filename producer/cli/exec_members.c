@@ -8,7 +8,8 @@
 enum { NAME_WIDTH = 15, TYPE_WIDTH = 17, WIDTH = 80 };
 
 struct exec_member {
-    int depth; /* it is of the last one above that has less */
+    int depth; /* 0: of the cell's object; 1: of the last member of depth 0
+                  above */
     const char *name, *type, *about;
 };
 
@@ -74,7 +75,7 @@ static const struct exec_member members[] = {
     { 0, "isolation", "string", "the walls around the code" },
 };
 
-/* Words from column at on, in lines that begin there. */
+/* Prints words from column `at` on; further lines begin at that column. */
 static void print_words(const char *text, int at, FILE *out)
 {
     int column = at;

@@ -1,4 +1,5 @@
-/* follow.c - a job on the terminal while it runs. */
+/* follow.c - shows a job while it runs: what each kind of event looks like,
+ * Ctrl-C, Redis that is away, and what is shown at the end. */
 #include "producer/cli/follow.h"
 
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 
 enum {
     LOOK_MS = WAIT_NOTICE_LOOK_MS, /* how soon Ctrl-C is answered */
-    PATIENCE_S = 60,               /* without Redis */
+    PATIENCE_S = 60,               /* without Redis, then we give up */
 };
 
 struct follower {
@@ -44,8 +45,9 @@ static void on_interrupt(int signal)
     interrupted = signal;
 }
 
-/* Once: the second Ctrl-C has its usual effect. What is ignored stays so: a
- * shell has put us into the background. */
+/* The handler runs once (SA_RESETHAND): the second Ctrl-C has its usual effect.
+ * A signal that is ignored stays ignored: a shell does so for commands in the
+ * background. */
 static void catch_signal(int number)
 {
     struct sigaction action = { .sa_handler = on_interrupt,
@@ -56,8 +58,10 @@ static void catch_signal(int number)
         sigaction(number, &action, NULL);
 }
 
-/* A person is told how to go on, and leaves by the second Ctrl-C. A script that
- * is ended has had its say, but must not lose the job's id. */
+/* After a signal. A person at a terminal is told how to go on later, and leaves
+ * by the second Ctrl-C. Otherwise (SIGTERM, no terminal) the id is printed and
+ * the command ends by that signal: a script that is stopped must not lose the
+ * job. */
 static void heed_interrupt(struct follower *follow)
 {
     bool asks = interrupted == SIGINT && follow->app->term.err.tty;
@@ -92,7 +96,8 @@ static void on_turn(struct follower *follow, const struct event *event)
     buf_clear(&follow->text);
 }
 
-/* Words go to stdout only where a person reads them as they come. */
+/* Pieces of the answer go to stdout only on a terminal; a pipe gets the whole
+ * answer at the end. */
 static void on_delta(struct follower *follow, const struct event *event)
 {
     struct term *term = &follow->app->term;
@@ -117,7 +122,8 @@ static void on_reasoning(struct follower *follow, const struct event *event)
     pane_prose(&follow->app->term.err, DIM, event->data.text);
 }
 
-/* A tool that a cell's code calls: a line between those of its cell. */
+/* A call of a tool by a cell's code: one line, between the output of the cell.
+ */
 static void on_inner_tool(struct follower *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
@@ -183,7 +189,7 @@ static void on_clear(struct follower *follow, const struct event *event)
     held_output_clear(&follow->held);
 }
 
-/* What stands, as it can be said now. */
+/* Shows what was held, as it stands now that the cell has ended. */
 static void show_held(struct follower *follow)
 {
     struct held_output *held = &follow->held;
@@ -275,7 +281,8 @@ static void on_gap(struct follower *follow, const struct event *event)
                     event->data.from, event->data.to);
 }
 
-/* Kept for those who may not read the result. */
+/* Keeps what the terminal event says, for a login that may not read the result.
+ */
 static void on_end(struct follower *follow, const struct event *event)
 {
     const struct event_data *data = &event->data;
@@ -370,7 +377,8 @@ static void show_end(struct follower *follow, const struct result *result)
     unsigned int what = 0;
 
     show_held(follow);
-    follow->app->unsaved = 0; /* what could not be saved is tried again */
+    /* What could not be saved while the job ran is tried once more below. */
+    follow->app->unsaved = 0;
     for (size_t i = 0; i < result->images.count; i++)
         show_image(follow->app, &follow->saver, &images[i]);
     for (size_t i = 0; i < result->files.count; i++)
@@ -384,7 +392,7 @@ static void show_end(struct follower *follow, const struct result *result)
     show_result(follow->app, result, what);
 }
 
-/* What the last event said of it. */
+/* Ends without the result, by what the terminal event said. */
 static int finish_unread(struct follower *follow)
 {
     struct quern_status status = { .state = (enum quern_state)follow->end };
@@ -426,7 +434,8 @@ static int finish(struct follower *follow)
 /* --- the loop --------------------------------------------------------------
  */
 
-/* False when Redis has been away for too long. */
+/* Tells when Redis goes away and comes back. False: it has been away for too
+ * long. */
 static bool mind_trouble(struct follower *follow, const char *trouble)
 {
     struct pane *err;

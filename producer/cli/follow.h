@@ -1,4 +1,4 @@
-/* follow.h - a job on the terminal while it runs, to its end.
+/* follow.h - shows a job while it runs, to its end: run, exec, watch.
  *
  * On a terminal: text as it comes, code and its output quoted, images saved as
  * they appear. Into a pipe: the answer alone, when it is there. With --json:
@@ -10,14 +10,15 @@
 
 #include "producer/cli/submission.h"
 
-/* plain: the job is code, whose output goes to our own stdout and stderr as it
- * comes. after: the seq of the last event that the user has seen. dir: where
- * to save, or NULL. Gives the exit code. The first Ctrl-C tells how to go on
- * later, the second one leaves; the job goes on in any case. */
+/* Follows a job to its end, and gives the exit status. after: seq of the last
+ * event that the user has seen; 0: none. plain: the job is code, whose output
+ * goes to our own stdout and stderr as it comes. dir: where to save images and
+ * files; NULL: nowhere. The first Ctrl-C prints how to go on later, the second
+ * one ends the command; the job goes on in any case. */
 int follow_job(struct app *app, const char *id, uint64_t after, bool plain,
                const char *dir);
 
-/* The same from the beginning: submits a question, or cells. */
+/* Submits a question, or cells, and follows the job from its beginning. */
 int follow_new(struct app *app, const char *question,
                const struct cells *cells);
 

@@ -1,7 +1,8 @@
-/* held_output.c - what a cell has put out and may take back, until it ends. */
+/* held_output.c - output of a running cell that the cell may still take back.
+ */
 #include "producer/cli/held_output.h"
 
-enum { MOST_BYTES = 512 << 10 }; /* more than events have of a stream */
+enum { MOST_BYTES = 512 << 10 }; /* events never have so much of a stream */
 
 void held_output_init(struct held_output *held)
 {
@@ -47,7 +48,8 @@ bool held_output_text(struct held_output *held, bool errors, struct view text)
     return held->cleared;
 }
 
-/* Images are saved, and told by name. */
+/* Of an image the text ("<Figure ...>") is not shown: it is saved, and its path
+ * is printed. */
 static struct view held_output_text_of(const struct display *display)
 {
     const struct display_part *parts = display->parts.items;

@@ -1,4 +1,6 @@
-/* main.c - the quern command: finds the verb, settles the options, runs it. */
+/* main.c - the quern command: finds the verb, reads the command line and the
+ * settings, opens the handle, runs the verb, and makes sure that what it
+ * printed has arrived. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "schemas/message/buf.h"
 #include "schemas/settings/spell.h"
 
-/* Of "NAME FILE..." the one at that place, with its length. */
+/* The word at that place, from 0, of a verb's words: of "NAME FILE...". */
 static struct view word_name(const char *words, int place)
 {
     while (place-- > 0)
@@ -19,7 +21,7 @@ static bool too_much(const struct verb *verb, const char *word, bool asks,
                      struct err *err)
 {
     if (verb->words && strstr(verb->words, "...")) {
-        int before = 0; /* words before those that there may be more of */
+        int before = 0; /* words before the one that may be repeated */
 
         for (const char *at = verb->words; *at; at++)
             before += *at == ' ';
@@ -32,15 +34,15 @@ static bool too_much(const struct verb *verb, const char *word, bool asks,
                    asks ? ": put the question in quotes" : "");
 }
 
-/* A job's words, --job and --jobs exclude each other; one of them must be
- * there. */
+/* Whether the verb has as many words as it takes. Of a question, --job and
+ * --jobs exactly one must be given. */
 static bool check_words(const struct app *app, struct err *err)
 {
     const struct verb *verb = app->verb;
     int count = app->options.word_count;
     bool scheduled = verb->run == verb_schedule_add;
     bool asks = scheduled || verb->run == verb_run || verb->run == verb_submit;
-    int question = scheduled ? 2 : 0; /* its place */
+    int question = scheduled ? 2 : 0; /* its place among the words */
     const char *job = app->options.submit.job ? "--job" : NULL;
 
     if (app->options.submit.jobs && job)
@@ -105,8 +107,10 @@ static int run_verb(struct app *app, int argc, char **argv)
     return app->verb->run(app);
 }
 
-/* An answer that did not arrive where it was sent is no success. A job that
- * was submitted stands: whoever tried again would submit another. */
+/* An answer that could not be written (a full disk, a closed pipe) is no
+ * success, however the verb ended. When a job was submitted, its id is told and
+ * the error is one that a repetition does not cure: it would submit another
+ * job. */
 static int flush_answer(struct app *app, int code)
 {
     const char *job = app->job.text;
@@ -127,8 +131,9 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* The name of a verb that is spelled much alike; group: those within it, by
- * their second word. NULL: there is none. */
+/* The name of the verb that is spelled most alike, and the length of its first
+ * word; group: among the verbs of that group, by their second word. NULL: none
+ * is alike. */
 static const char *near_verb(const char *word, const char *group, size_t *len)
 {
     unsigned int nearest = SPELL_FAR;

@@ -1,4 +1,4 @@
-/* member.c - an option that is a member of a job. */
+/* member.c - options that are members of a job, by the table of jobs. */
 #include "producer/cli/member.h"
 
 #include <assert.h>
@@ -53,7 +53,8 @@ enum option_type member_type(const struct option *option)
     case FIELD_MAP:
         break;
     }
-    /* Such a member is read by ask.c, from a place of its own. */
+    /* submission.c reads such a member, from a place of its own: a row of the
+     * option table with OPTION_MEMBER is a bug. */
     abort();
 }
 
@@ -79,6 +80,8 @@ void member_describe(const struct option *option, struct buf *out)
     };
     const struct field *field = member_field(option);
     const char *about = field->about;
+    /* "The longest run" begins in lower case on a help page, "JSON" does not.
+     */
     bool word = islower((unsigned char)about[1]) || about[1] == ' ';
 
     buf_printf(out, "%c%s%s",
@@ -86,7 +89,8 @@ void member_describe(const struct option *option, struct buf *out)
                examples[field->unit]);
 }
 
-/* The object that the last name of the path is in; *name is that name. */
+/* The object that the last name of the path "limits.cell_ms" belongs into, made
+ * where it is missing; *name is that last name. */
 static json_t *find_place(json_t *at, const char *path, const char **name)
 {
     const char *dot;

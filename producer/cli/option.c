@@ -1,4 +1,5 @@
-/* option.c - reads the command line by the table. */
+/* option.c - reads the command line by the table of options, and prints the
+ * options of a help page. */
 #include "producer/cli/option.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 enum { OPTION_INDENT = 29 }; /* of what help says of an option */
 
-/* A value is wrong, and why says what it must be. */
+/* The value is wrong; why says what it must be. */
 static bool bad(struct err *err, const char *name, const char *value,
                 const struct err *why)
 {
@@ -46,7 +47,7 @@ static bool set_amount(uint64_t *number, const struct option *option,
         [OPTION_BYTES] = AMOUNT_SIZE,
         [OPTION_COST] = AMOUNT_DOLLARS,
     };
-    /* A limit of no money at all is no limit anybody means. */
+    /* A limit of no money would let nothing run: nobody means that. */
     const struct amount_range range = {
         .kind = kinds[option_type(option)],
         .min = option_type(option) == OPTION_COST,
@@ -204,7 +205,8 @@ static const struct option *find_letter(const char *verb, char letter)
     return NULL;
 }
 
-/* What the word stands for that is no option of the verb. */
+/* Refuses a word that is no option of the verb, and names the one that is
+ * spelled most alike. */
 static bool no_option(const char *verb, const char *word, struct err *err)
 {
     const char *name = NULL;

@@ -30,43 +30,49 @@ enum option_type {
 };
 
 enum {
-    OPTION_SETTING = 1, /* also in the environment and the settings file */
-    OPTION_OF_JOB = 2,  /* a setting: not of a job that is JSON */
-    OPTION_OF_ONE = 4,  /* not of the many of --jobs */
+    OPTION_SETTING = 1, /* may stand in the environment and the settings file */
+    OPTION_OF_JOB = 2,  /* as a setting it is ignored with --job and --jobs: a
+                           job  in JSON has no defaults from here */
+    OPTION_OF_ONE = 4,  /* refused with --jobs */
 };
 
+/* A row of the table. Two rows may share a name, when no verb has both. */
 struct option {
     const char *name; /* without the dashes */
     char letter;      /* 0: none */
     enum option_type type;
     unsigned int flags;
-    size_t offset;      /* in struct options */
-    const char *value;  /* its name in the help: FILE; a member's, NULL: TIME */
-    const char *verbs;  /* ",run,session get,"; NULL: of every verb */
-    const char *about;  /* a member's, NULL: the sentence of its row */
-    const char *member; /* a job that is JSON says it itself, there */
-    uint64_t max;       /* of a number; 0: none */
+    size_t offset;     /* in struct options */
+    const char *value; /* its name in the help: FILE; a member's, NULL: TIME */
+    const char *verbs; /* ",run,session get,"; NULL: of every verb */
+    const char *about; /* a member's, NULL: the sentence of its row */
+    const char
+        *member;  /* its path in a job, "limits.cell_ms": refused with --job
+                     and --jobs, where the JSON has it; NULL: none */
+    uint64_t max; /* of a number; 0: none */
     const char *const *choices; /* ends in NULL */
 };
 extern const struct option option_table[];
 extern const size_t option_count;
 
-/* argv without the program and the verb. Options and words may be mixed; "--"
- * ends the options. Error: bad_setting. Borrows argv. */
+/* Fills options, zeroed before, from argv without the program and the verb.
+ * Options and words may be mixed; "--" ends the options. Borrows argv. Error:
+ * bad_setting. options_finish() in any case. */
 bool options_parse(struct options *options, const char *verb, int argc,
                    char **argv, struct err *err);
-/* Those that cannot be said beside --job or --jobs are not. Error: bad_setting.
- */
+/* Refuses options that do not go with --job or --jobs. Error: bad_setting. */
 bool options_check_job(const struct options *options, struct err *err);
 bool options_have(const struct options *options, const char *name);
 void options_finish(struct options *options);
 
-/* The verb's own, or with verb NULL the ones of every verb. */
+/* Prints the options of the verb, without those that every verb has; verb NULL:
+ * these. */
 void options_help(const char *verb, FILE *out);
 extern const struct setting_table preferences_table;
 
-/* settings.c: the environment, then the file, for what the command line did not
- * say. A verb takes from them what it knows and passes over the rest. */
+/* settings.c: sets options that the command line did not give, from the
+ * environment and then from the settings file. A verb takes those that it has,
+ * and ignores the others. Error: bad_setting. */
 bool options_settle(struct options *options, const char *verb, struct err *err);
 
 /* -------- option.c, of one option; name is how the value was given: --out,
@@ -77,7 +83,7 @@ bool option_set(struct options *options, const struct option *option,
 bool option_is_of(const struct option *option, const char *verb);
 bool option_is_given(const struct options *options,
                      const struct option *option);
-/* Of a member, what it is. */
+/* Never OPTION_MEMBER: of a member the type of its row. */
 enum option_type option_type(const struct option *option);
 /* The words that it may be; NULL: it is no choice. */
 const char *const *option_choices(const struct option *option);

@@ -13,11 +13,11 @@ static const char *const sorts[] = { "place",  "age",  "runtime",
 #define JOBS ",run,submit,exec,"
 /* Verbs of jobs that ask a model. */
 #define TALKS ",run,submit," SCHEDULED
-/* Verbs of sessions that are jobs, and those that only read. */
+/* Verbs that act on a session by a job, and verbs that only read its record. */
 #define ACTS "session files,session put,session get,session close,session fork,"
 #define READS "session ls,session show,"
 #define SCHEDULED "schedule add,"
-/* Verbs that destroy. */
+/* Verbs that remove something: they ask first, and have --dry-run. */
 #define RIDS "job rm,queue purge,dead requeue,dead rm,schedule rm,"
 
 const struct option option_table[] = {

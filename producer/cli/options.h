@@ -1,5 +1,6 @@
-/* options.h - what the command line, the environment and the settings file have
- * given: the values of options, by the verbs that read them. */
+/* options.h - the values of options, from the command line, the environment and
+ * the settings file, grouped by the verbs that read them. Texts are borrowed
+ * from argv or from preferences. NULL, 0, false: not given. */
 #ifndef PRODUCER_CLI_OPTIONS_H
 #define PRODUCER_CLI_OPTIONS_H
 
@@ -93,7 +94,7 @@ struct options {
     const char *tenant;
     const char *out;
     const char *reason;
-    uint64_t deadline_ms; /* of a session's verb */
+    uint64_t deadline_ms; /* of the verbs that act on a session */
 
     struct submit_options submit;
     struct follow_options follow;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    SILENCE_MS = 500, /* quick work needs no bar */
+    SILENCE_MS = 500, /* work that takes less needs no bar */
     REDRAW_MS = 100,
     BAR = 20, /* characters */
 };

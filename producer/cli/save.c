@@ -1,4 +1,5 @@
-/* save.c - images and files of a job, saved. */
+/* save.c - saves images and files of a job; save.h says what their names may
+ * do. */
 #include "producer/cli/save.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static void remember(struct saver *saver, struct view name, struct view sha256)
     struct saved_file *saved = &saver->saved[saver->count];
 
     if (saver->count == sizeof(saver->saved) / sizeof(saver->saved[0]))
-        return; /* then it is compared with the file again */
+        return; /* then it is fetched and compared with the file again */
     snprintf(saved->name, sizeof(saved->name), "%.*s", VIEW_ARG(name));
     snprintf(saved->sha256, sizeof(saved->sha256), "%.*s", VIEW_ARG(sha256));
     saver->count++;
@@ -70,6 +71,8 @@ static void copy_name(char *text, size_t size, struct view name, int copy)
                  (int)(name.len - stem), name.data + stem);
 }
 
+/* Whether a regular file of that name holds exactly these bytes. O_NONBLOCK: a
+ * FIFO of that name must not block us. */
 static bool holds(int dir, const char *name, struct view bytes)
 {
     CLEANUP(cleanup_fd)
@@ -113,7 +116,7 @@ static bool cannot_write(const char *name, struct err *err)
                    strerror(errno));
 }
 
-/* Half a file is worse than none: it looks like one. */
+/* Removes what was written: half a file would look like a whole one. */
 static bool torn(int dir, const char *name, struct err *err)
 {
     cannot_write(name, err);
@@ -121,7 +124,9 @@ static bool torn(int dir, const char *name, struct err *err)
     return false;
 }
 
-/* Under the first name that is free, or that already holds the bytes. */
+/* Writes under the first name that is free, or finds one that holds the bytes
+ * already. O_EXCL and O_NOFOLLOW: nothing is written over or through a link,
+ * even when somebody makes the name meanwhile. */
 static bool write_file(int dir, struct view name, struct view bytes,
                        char *written, size_t size, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* settings.c - options that may stand in the environment and the settings file
- * as well. */
+ * as well: the table of these settings, and how they reach the options. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/job.h"
 
-/* Texts, as options are; NULL: nothing is said. */
+/* Filled from the environment and the file. All are texts, which option_set()
+ * then reads as if they came from the command line; NULL: not given. */
 struct preferences {
     char *redis_url, *prefix, *durability;
     char *out, *queue, *priority, *tenant, *zone;
@@ -18,7 +19,7 @@ struct preferences {
 
 #define AT(member) offsetof(struct preferences, member)
 
-/* Of the same names as the options. */
+/* A setting has the name of its option: value_of() finds it by that. */
 static const struct setting rows[] = {
     { .name = "redis-url",
       .variable = "REDIS_URL",
@@ -79,8 +80,9 @@ const struct setting_table preferences_table = {
     .count = sizeof(rows) / sizeof(rows[0]),
 };
 
-/* The path of the settings file; NULL: there is none at its usual place. free()
- * it. */
+/* The path of the settings file: the given one, whether it is there or not (a
+ * missing one is then an error), else the usual one. NULL: none is at the usual
+ * place. free() it. */
 static char *find_file(const char *given)
 {
     const char *config = getenv("XDG_CONFIG_HOME");
@@ -99,6 +101,7 @@ static char *find_file(const char *given)
                : NULL;
 }
 
+/* Through the loader that the other programs use, as if --config were given. */
 static bool load(struct preferences *preferences, const char *given,
                  struct err *err)
 {
@@ -110,6 +113,8 @@ static bool load(struct preferences *preferences, const char *given,
     return setting_load(&preferences_table, preferences, argv, &request, err);
 }
 
+/* Whether the option takes its value from a setting: the verb has it, and the
+ * command line did not give it. */
 static bool wanted(const struct options *options, const struct option *option,
                    const char *verb)
 {
@@ -120,7 +125,7 @@ static bool wanted(const struct options *options, const struct option *option,
            !told && !option_is_given(options, option);
 }
 
-/* NULL: nothing is said of that option. */
+/* The value that the environment or the file has for the option; NULL: none. */
 static const char *value_of(const struct preferences *preferences,
                             const struct option *option)
 {

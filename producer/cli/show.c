@@ -1,4 +1,4 @@
-/* show.c - a finished job on the terminal, or as a line of JSON. */
+/* show.c - prints results of jobs, and saves their images and files. */
 #include "producer/cli/show.h"
 
 #include <inttypes.h>
@@ -52,7 +52,6 @@ static void show_bytes(struct app *app, const char *stream, struct view text,
                     term_size(text.len), term_size(all), stream);
 }
 
-/* Images are saved and told by name. */
 void show_display(struct app *app, const struct display *display)
 {
     const struct display_part *parts = display->parts.items;
@@ -74,7 +73,8 @@ static void show_displays(struct app *app, const struct cell *cell)
         show_display(app, &displays[i]);
 }
 
-/* The value stands there already, as the last thing that was displayed. */
+/* The value of the last expression has been shown already: as the last display.
+ */
 static bool is_displayed(const struct cell *cell)
 {
     const struct display *displays = cell->displays.items;
@@ -147,8 +147,8 @@ static void show_summary(struct app *app, const struct result *result)
     pane_printf(err, DIM, "\n");
 }
 
-/* Of a job with an output_schema what was asked for: the value alone, so that
- * a program can read it, and not the words around it. */
+/* Of a job with an output_schema only the value is printed, so that a program
+ * can read it; the answer may have words around it. */
 static void show_answer(struct app *app, const struct result *result)
 {
     struct pane *out = &app->term.out;
@@ -215,8 +215,8 @@ static void say_saved(struct app *app, const char *what, struct view name,
     pane_printf(pane, DIM, "  %s\n", facts);
 }
 
-/* Its bytes are nowhere: it is too large, or was not there any more. In JSON
- * the event or the result says so. */
+/* The file was not kept: it is too large, or was gone already. With --json the
+ * event or the result says so. */
 static void say_left_out(struct app *app, const struct file_ref *file)
 {
     struct pane *pane;

@@ -1,4 +1,5 @@
-/* show.h - a finished job on the terminal, or as a line of JSON. */
+/* show.h - prints jobs that have ended and their results, records of sessions,
+ * saved files: for people, or as lines of JSON. */
 #ifndef PRODUCER_CLI_SHOW_H
 #define PRODUCER_CLI_SHOW_H
 
@@ -9,7 +10,7 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/result.h"
 
-/* One line on stdout; takes the reference. */
+/* Prints the object as one line on stdout; takes the reference. */
 void json_line(json_t *object);
 
 /* A status and its result, if any. A new reference. */
@@ -23,7 +24,8 @@ json_t *json_of_explanation(const struct quern_explanation *job);
 
 /* -------- show.c */
 
-enum { SHOW_OUTPUT = 1, SHOW_ANSWER = 2 }; /* what was not shown while it ran */
+/* What show_result() prints: what was not shown while the job ran. */
+enum { SHOW_OUTPUT = 1, SHOW_ANSWER = 2 };
 
 /* Answer and cells on stdout, errors and a summary on stderr. */
 void show_result(struct app *app, const struct result *result,
@@ -40,8 +42,9 @@ void show_workspace(struct pane *out, const struct list *list);
 /* 3 min, since it was used. */
 const char *session_age(const struct session_record *session);
 
-/* show.c: saves it once; path: where it is now, or where it was not saved
- * again. What could not be saved is said, and in app->unsaved. */
+/* show.c: saver_save(). False: it was saved before, there is no folder, or it
+ * could not be saved: then that is printed, and app->unsaved is set. path:
+ * where the file is now. */
 bool app_save(struct app *app, struct saver *saver, struct view name,
               struct view sha256, struct buf *path);
 

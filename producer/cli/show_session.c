@@ -5,7 +5,7 @@
 #include "producer/cli/show.h"
 #include "schemas/json/convert.h"
 
-/* One that was never saved is as old as it is. */
+/* Since it was saved last; one that was never saved: since it was made. */
 const char *session_age(const struct session_record *session)
 {
     return term_since(session->updated_ms ? session->updated_ms
@@ -33,7 +33,7 @@ say(struct pane *out, const char *what, const char *format, ...)
     say_fact(out, what, view_of(text));
 }
 
-/* What its next cell will be told. */
+/* The state that the next cell of the session will be told. */
 static void say_state(struct pane *out, const struct session_record *session)
 {
     CLEANUP(buf_finish) struct buf text;
@@ -67,7 +67,7 @@ static void show_packages(struct pane *out, const struct list *packages)
         say_fact(out, i == 0 ? "packages" : "", names[i]);
 }
 
-/* Names come last: they may be of any width. */
+/* Names come last in their lines, since they may be of any width. */
 void show_workspace(struct pane *out, const struct list *list)
 {
     const struct session_file *files = list->items;

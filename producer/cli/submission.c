@@ -55,8 +55,9 @@ static bool set_schema(json_t *job, const char *path, struct err *err)
     return true;
 }
 
-/* Sets a member of the map to NAME's value: of "NAME=..." len bytes. Takes
- * value. */
+/* Sets a member of the map; its name is the first len bytes of name. A name
+ * that is given twice is refused: one of the values would be lost. Takes value.
+ */
 static bool set_pair(json_t *map, const char *option, const char *name,
                      size_t len, json_t *value, struct err *err)
 {
@@ -71,7 +72,8 @@ static bool set_pair(json_t *map, const char *option, const char *name,
                    option);
 }
 
-/* Any bytes: in JSON those that are not UTF-8 are base64. */
+/* Metadata and environment may have any bytes: those that are not UTF-8 become
+ * {"base64": ...}, as messages have them in JSON. */
 static json_t *json_of_bytes(const char *text)
 {
     msgpack_object object = { .type = MSGPACK_OBJECT_BIN };
@@ -81,7 +83,8 @@ static json_t *json_of_bytes(const char *text)
     return json_from_value(&object);
 }
 
-/* A value is JSON where it can be, else a text: low, 0.2, ["a", "b"]. */
+/* Adds "NAME=VALUE". A value that is JSON is taken as JSON (0.2, ["a", "b"]),
+ * any other one as a text (low). */
 static bool set_parameter(json_t *map, const char *text, struct err *err)
 {
     const char *equals = strchr(text, '=');
@@ -110,9 +113,9 @@ static bool set_metadata(json_t *map, const char *text, struct err *err)
                     json_of_bytes(equals + 1), err);
 }
 
-/* NAME alone takes the value from our own environment: what stands in a command
- * can be seen by others. A wrong NAME=VALUE may be a secret, and is not shown.
- */
+/* Adds "NAME=VALUE". NAME alone takes the value from our own environment, so
+ * that a secret need not stand on the command line, which other users can see.
+ * An error does not show the value either. */
 static bool set_env(json_t *map, const char *text, struct err *err)
 {
     size_t len = strcspn(text, "=");

@@ -5,30 +5,36 @@
 
 #include "producer/cli/cli.h"
 
-struct cells { /* of Python; more than MAX_CELLS are refused */
+/* The cells of an exec, borrowed from its text. One more than MAX_CELLS fits,
+ * so that the library refuses too many. */
+struct cells {
     const char *items[MAX_CELLS + 1];
     size_t count;
 };
 
+/* Zeroed, submission_read() fills it; submission_finish() in any case. It must
+ * stay where it is, for options points into it. */
 struct submission {
-    char *text; /* JSON; NULL: the jobs are those of --jobs */
+    char *text; /* the job, JSON; NULL: the jobs are those of --jobs */
     struct quern_file files[MAX_TEXTS];
     enum quern_priority priority;
-    struct quern_submit_options
-        options;           /* borrows from these, and the options */
-    char note[QUERN_NOTE]; /* on members of it that nobody knows */
+    struct quern_submit_options options; /* borrows from the members above, and
+                                            from the options of the command */
+    char note[QUERN_NOTE]; /* what the library says of unknown members */
 };
 
-/* question: the user's words, or NULL; cells instead, or NULL. */
+/* question: the user's words, or NULL; cells: code in place of a question, or
+ * NULL. Errors: bad_field, bad_setting, too_large. */
 bool submission_read(struct submission *submission,
                      const struct options *options, const char *question,
                      const struct cells *cells, struct err *err);
 void submission_finish(struct submission *submission);
-/* That members were passed over: the job may not be what was meant, or is
- * refused because of them. */
+/* Prints the note on members that no job has, if there is one: the job may not
+ * be what was meant, or they are why it was refused. */
 void submission_note(const struct submission *submission, struct app *app);
 
-/* The same, submitted; existed may be NULL. */
+/* Reads the job and submits it; prints the note, and keeps the id in app->job.
+ * existed may be NULL. */
 bool submission_send(struct app *app, const char *question,
                      const struct cells *cells, struct quern_id *id,
                      bool *existed, struct quern_error *error);

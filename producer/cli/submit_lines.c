@@ -8,14 +8,15 @@
 #include "schemas/message/buf.h"
 
 enum {
-    BATCH = 1000, /* lines that are sent in one go */
-    MAX_LINE_BYTES = 4 * MAX_JOB_BYTES,
+    BATCH = 1000, /* lines that are submitted by one call of the library */
+    MAX_LINE_BYTES = 4 * MAX_JOB_BYTES, /* a job's JSON may be longer than
+                                           its encoding */
 };
 
-/* Lines of the file that hold a job. */
+/* The lines of the file that were read last, without blank ones. */
 struct job_lines {
     FILE *file;
-    uint64_t number; /* of the last one read */
+    uint64_t number; /* of the last line that was read, from 1 */
     char *texts[BATCH];
     uint64_t numbers[BATCH];
     size_t count;
@@ -69,8 +70,9 @@ static bool keep_line(struct job_lines *lines, char *text, size_t len,
     return true;
 }
 
-/* The next BATCH of them, fewer at the end of the file, or before a line that
- * cannot be read. */
+/* Reads the next BATCH lines; fewer at the end of the file, or before a line
+ * that is wrong: then err says why, and the lines before it are submitted
+ * first. */
 static void lines_read(struct job_lines *lines, struct err *err)
 {
     CLEANUP(cleanup_free) char *text = NULL;
@@ -132,7 +134,8 @@ static void submit_lines_tell(struct app *app, uint64_t line,
     pane_printf(&app->term.err, PLAIN, "\n");
 }
 
-/* Nothing else can be seen when the ids go into a file. */
+/* Only when the ids go into a file or pipe: then nothing else shows that it
+ * goes on. */
 static void tell_progress(struct app *app, uint64_t jobs)
 {
     if (!app->term.err.tty || app->term.out.tty)
@@ -141,9 +144,10 @@ static void tell_progress(struct app *app, uint64_t jobs)
     pane_printf(&app->term.err, DIM, "%llu jobs", (unsigned long long)jobs);
 }
 
-/* Goes on after a refusal, not without Redis, nor when nobody hears of the ids:
- * the lines that follow are for another time. code: of the first that does not
- * stand. */
+/* Submits the lines and prints the outcome of each. *code: exit status of the
+ * first one that does not stand. False: do not go on. A refusal concerns one
+ * job; but without Redis, or when the ids can no longer be printed, further
+ * jobs would be lost or nobody would know their ids. */
 static bool submit_batch(struct app *app, const struct job_lines *lines,
                          const struct quern_submit_options *options, int *code)
 {

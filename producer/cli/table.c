@@ -8,14 +8,14 @@
 enum {
     MAX_COLUMNS = 12,
     GAP = 2,   /* between two columns */
-    LEAST = 6, /* characters that are left of a text that is cut */
+    LEAST = 6, /* a column is not made narrower than that */
 };
 
 struct table {
     const struct column *columns;
     size_t count;
-    char **texts; /* row by row */
-    size_t used, room;
+    char **texts;      /* of all cells, row by row; owned */
+    size_t used, room; /* cells */
 };
 
 struct table *table_new(const struct column *columns, size_t count)
@@ -52,8 +52,7 @@ void table_add(struct table *table, const char *const *texts)
         table->texts[table->used++] = view_dup(view_of(texts[i]));
 }
 
-/* Columns of the terminal that the character at the head takes, and its
- * length. */
+/* Columns of the terminal that the first character takes; *len: its bytes. */
 static size_t character_width(struct view text, size_t *len)
 {
     uint32_t code = glyph_at(text, len);
@@ -88,7 +87,8 @@ static size_t fitting(const char *text, size_t width)
     return (size_t)(rest.data - text);
 }
 
-/* A terminal is shown numbers for what is hidden, before widths are counted. */
+/* Replaces hidden characters by numbers, for a terminal: before widths are
+ * measured, as numbers are wider. */
 static void show_all(struct table *table, const struct pane *out)
 {
     for (size_t i = 0; out->tty && i < table->used; i++) {

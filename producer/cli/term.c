@@ -1,4 +1,4 @@
-/* term.c - writing for people. */
+/* term.c - writes text for people, harmless on a terminal. */
 #include "producer/cli/term.h"
 
 #include <langinfo.h>
@@ -48,7 +48,8 @@ static void end(struct pane *pane, enum style style)
     fflush(pane->file);
 }
 
-/* A number stands out, so that nobody takes it for text that says the same. */
+/* The number of a hidden character is printed inverted: the same text, written
+ * by a model, would look alike otherwise. */
 static void put_number(struct pane *pane, enum style style, const char *number)
 {
     if (pane->colour && *number)
@@ -105,7 +106,6 @@ void pane_prose(struct pane *pane, enum style style, struct view text)
     term_say(pane, style, READ_PROSE, text);
 }
 
-/* Names of others stand in our own sentences, so these are shown alike. */
 void pane_printf(struct pane *pane, enum style style, const char *format, ...)
 {
     CLEANUP(cleanup_free) char *text = NULL;
@@ -162,6 +162,7 @@ struct pane *term_notice(struct term *term)
     return &term->err;
 }
 
+/* Room for a text, used again after four calls. */
 static char *scratch(void)
 {
     static char texts[4][32];
@@ -197,7 +198,7 @@ const char *term_time(uint64_t ms)
     return text;
 }
 
-/* Two places at least, six at most. */
+/* Two decimal places at least, six at most. */
 const char *term_cost(uint64_t micro)
 {
     char *text = scratch();
@@ -210,7 +211,7 @@ const char *term_cost(uint64_t micro)
     return text;
 }
 
-/* As coarse as one says it. */
+/* In one unit, rounded down: nobody needs "5 days 3 h" in a table. */
 const char *term_age(uint64_t ms)
 {
     static const struct {

@@ -1,6 +1,5 @@
-/* verb_approve.c - quern approve: what a person says of a call that a model
- * wants to make; beside the job that waits (approve ID), or while it is
- * followed on a terminal. */
+/* verb_approve.c - a person's verdict on a call that a model wants to make: by
+ * quern approve, or at the terminal on which the job is followed. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ enum { VERDICTS = sizeof(verdicts) / sizeof(verdicts[0]) };
 
 /* --- the verb ------------------------------------------------------------- */
 
-/* One of them, or none, which is yes. */
+/* The verdict that the options give; without one it is to approve. */
 static bool read_verdict(const struct options *options,
                          struct quern_decision *decision, struct err *err)
 {
@@ -61,7 +60,8 @@ static bool read_verdict(const struct options *options,
                count);
 }
 
-/* What waits for an approval: the job, the call, and until when. */
+/* Lists the jobs that wait for an approval: the call, and how much time is
+ * left. */
 static int list_waiting(struct app *app)
 {
     static const struct column columns[] = {
@@ -145,7 +145,7 @@ int verb_approve(struct app *app)
 
 /* --- on a terminal -------------------------------------------------------- */
 
-/* A line without its end. False: there is none, or Ctrl-C. */
+/* Reads a line, without its end. False: the input has ended, or Ctrl-C came. */
 static bool read_line(char *line, int size)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -174,7 +174,7 @@ static void write_choices(struct buf *out)
     buf_append(out, ":", 2);
 }
 
-/* 0: none. */
+/* Asks until one of the letters is given. 0: nothing was given. */
 static enum quern_verdict ask_verdict(struct app *app)
 {
     CLEANUP(buf_finish) struct buf choices;
@@ -188,8 +188,9 @@ static enum quern_verdict ask_verdict(struct app *app)
     return 0;
 }
 
-/* What the verdict needs beside; NULL in decision->text where it needs none.
- * False: nothing was said. */
+/* Asks for the text that the verdict needs, and sets decision->text; most need
+ * none. *text: free() it. False: nothing was given, or the file cannot be read.
+ */
 static bool ask_text(struct app *app, struct quern_decision *decision,
                      char *line, int size, char **text)
 {
@@ -233,8 +234,9 @@ static void show_call(struct app *app, const struct event_data *data)
     pane_line(err);
 }
 
-/* What was asked long ago, or by others' leave has been answered, is only
- * shown. */
+/* Whether the job still waits: an event that is replayed may be long past, or
+ * somebody else has decided. A login that may not read the status is asked all
+ * the same: the verdict then tells whether it was late. */
 static bool still_waits(struct app *app, const char *id)
 {
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };

@@ -1,5 +1,5 @@
-/* verb_check.c - quern check: a look at every partition, and what stays true
- * of it when it is looked at again. */
+/* verb_check.c - quern check: looks at every partition in turn, and again, and
+ * prints the faults that every look has found. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,9 @@
 #include "schemas/redis/transition.h"
 
 enum {
-    LOOKS = 4,
-    PAUSE_S = 1, /* a step takes milliseconds; a taken entry starts at once */
+    LOOKS = 4,   /* at most: fewer when no fault is left */
+    PAUSE_S = 1, /* between two looks. Every move of a job takes milliseconds,
+                    so no move is seen by two looks */
 };
 
 static bool check_open(struct check *check, struct err *err)
@@ -31,7 +32,7 @@ static bool check_open(struct check *check, struct err *err)
     return true;
 }
 
-/* In a cluster, another server may have it. */
+/* In a cluster, another server may have the partition. */
 static void connect_to(struct check *check, unsigned int slot)
 {
     conn_free(check->conn);
@@ -44,7 +45,7 @@ static redisReply *check_meet(struct check *check,
                               void (*make)(struct command *command))
 {
     struct command command;
-    struct err ignored; /* whatever is wrong, the look says it */
+    struct err ignored; /* the look meets the same fault, and tells it */
     redisReply *reply = NULL;
 
     make(&command);
@@ -54,9 +55,9 @@ static redisReply *check_meet(struct check *check,
     return reply;
 }
 
-/* As every verb: where there is no function library yet it is loaded, so that
- * clients of other languages find it. Who may not do so can look all the same.
- */
+/* Loads the function library where there is none, as a handle does for other
+ * verbs, so that clients of other languages find it. A login that may not load
+ * it can look all the same. */
 static void bring_library(struct check *check)
 {
     CLEANUP(cleanup_asked)
@@ -66,7 +67,7 @@ static void bring_library(struct check *check)
         freeReplyObject(check_meet(check, transition_load_command));
 }
 
-/* As the fleet has agreed. */
+/* How many partitions the fleet has; 1 when that is not known. */
 static unsigned int check_partitions(struct check *check)
 {
     struct key fleet = names_fleet(&check->names);
@@ -107,7 +108,7 @@ static int check_compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Keeps of ours what is in the others' too; both sorted. */
+/* Keeps those of our faults that the others have as well; both are sorted. */
 static void keep_common(struct faults *ours, const struct faults *others)
 {
     size_t kept = 0, at = 0;
@@ -132,8 +133,9 @@ static void sort(struct faults *faults)
         qsort(faults->items, faults->count, sizeof(char *), check_compare);
 }
 
-/* When there are more faults than are kept, all are told: something is very
- * wrong, and which of them were seen twice cannot be known. */
+/* The faults of a partition that every look has found. When there are more
+ * faults than are kept, the first look counts: something is very wrong, and
+ * which of them were seen twice cannot be known. */
 static struct faults find_faults(struct check *check)
 {
     struct faults sure;
@@ -196,7 +198,8 @@ static void add_counts(struct job_counts *all, const struct job_counts *here)
     all->ended += here->ended;
 }
 
-/* One after the other: what is found in one says nothing of the next. */
+/* Checks one partition after the other; *all gets the sum of their counts.
+ * Gives the number of faults. */
 static size_t check_all(struct check *check, struct job_counts *all)
 {
     unsigned int partitions = check_partitions(check);

@@ -44,7 +44,8 @@ static bool begins(const char *text, const char *head)
     return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* Of a verb of two words the first, once. */
+/* Prints verbs that begin with head; group: words of that group. The first word
+ * of a group is printed once. */
 static void offer_verbs(const char *group, const char *head)
 {
     const char *before = "";
@@ -74,7 +75,8 @@ static void offer_options(const struct verb *verb, const char *head)
     }
 }
 
-/* The values of the option that stands before; false: it takes anything. */
+/* Prints the values of the option before, if its values are words of a list.
+ * False: before is no option that takes a value. */
 static bool offer_values(const struct verb *verb, const char *before,
                          const char *head)
 {
@@ -102,7 +104,8 @@ static void offer_shells(const char *head)
             printf("%s\n", shells[i].name);
 }
 
-/* words: of the command line, the last one not yet whole. */
+/* words: of the command line, without "quern"; the last one is not yet
+ * complete. */
 static void offer(const char *const *words, int count)
 {
     const char *head = count > 0 ? words[count - 1] : "";

@@ -46,7 +46,7 @@ static void say_rest(struct app *app, uint64_t shown, uint64_t total)
                     app->options.filter.skip + 1, shown, total, shown);
 }
 
-/* Piece by piece: there may be very many of them. */
+/* Reads the list page by page: there may be very many. */
 static int list_dead(struct app *app)
 {
     static const struct column columns[] = {
@@ -148,7 +148,7 @@ int verb_dead_show(struct app *app)
     size_t size = 0;
     json_t *result, *job;
 
-    /* What was no job has no status. */
+    /* An entry that was not a job has no status. */
     bool entry = strncmp(id, "entry-", 6) == 0;
 
     if (!entry && !quern_get(app->quern, id, &status, &error))
@@ -175,7 +175,7 @@ int verb_dead_show(struct app *app)
 
 /* --- back again, or gone -------------------------------------------------- */
 
-/* What is done with each of them. */
+/* What a verb does with dead jobs: requeues or forgets them. */
 struct dead_action {
     bool (*do_one)(struct app *app, const char *id, struct quern_error *error);
     const char *word;   /* "requeued" */
@@ -221,7 +221,8 @@ static int say_all(struct app *app, const struct dead_action *action,
     return EXIT_DONE;
 }
 
-/* That somebody else was quicker is no fault. */
+/* Does it with one of --all. One that is no longer dead is no error: somebody
+ * else was faster. */
 static bool do_one(struct app *app, const struct dead_action *action,
                    const char *id, bool *done, struct quern_error *error)
 {
@@ -248,7 +249,8 @@ static void ids_add(struct dead_ids *ids, const char *id)
     snprintf(ids->items[ids->count++], QUERN_NAME, "%s", id);
 }
 
-/* All that are dead now: what dies again meanwhile is none of them. */
+/* Reads all ids first: a job that is requeued and dies again must not be
+ * requeued for ever. */
 static bool read_ids(struct app *app, const struct dead_action *action,
                      uint64_t total, struct dead_ids *ids,
                      struct quern_error *error)
@@ -274,7 +276,7 @@ static bool read_ids(struct app *app, const struct dead_action *action,
     return ok;
 }
 
-/* Who died first goes first. */
+/* The one that died first goes first: the list has the latest first. */
 static bool do_each(struct app *app, const struct dead_action *action,
                     const struct dead_ids *ids, uint64_t *done,
                     struct quern_error *error)

@@ -1,4 +1,5 @@
-/* verb_doctor.c - quern doctor: every finding with what to do about it. */
+/* verb_doctor.c - quern doctor: runs the checks of doctor.h over every server
+ * of the fleet and this host, and prints the findings. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #include "producer/cli/show.h"
 #include "schemas/redis/slot.h"
 
-/* One a line. */
 static void show_remedies(struct pane *out, const char *remedy)
 {
     while (remedy) {
@@ -92,7 +92,7 @@ static void doctor_close(struct doctor *doctor)
     address_finish(&doctor->address);
 }
 
-/* None before the first consumer of a fleet; one then. */
+/* The number is not set before the fleet's first consumer: one is assumed. */
 static void doctor_read_partitions(struct doctor *doctor)
 {
     struct key key = names_fleet(&doctor->names);
@@ -112,7 +112,7 @@ static void doctor_read_partitions(struct doctor *doctor)
         count > 0 && count <= NAMES_MAX_PARTITIONS ? (unsigned int)count : 1;
 }
 
-/* Another partition's server, which was looked at before. */
+/* Whether the server was checked before, for another partition. */
 static bool is_known(const struct doctor *doctor, unsigned int partition)
 {
     for (unsigned int p = 0; p < partition; p++)
@@ -146,7 +146,7 @@ static bool check_one(struct doctor *doctor, unsigned int partition)
     return there;
 }
 
-/* Every server that holds jobs, then what they are together. */
+/* Checks every server that holds jobs, then the fleet as a whole. */
 static void check_fleet(struct doctor *doctor)
 {
     bool there = true;
@@ -159,7 +159,7 @@ static void check_fleet(struct doctor *doctor)
     doctor_turn(doctor, 0);
     check_login(doctor);
     check_consumers(doctor);
-    if (!doctor->bare) /* it takes a handle, and that would load them */
+    if (!doctor->bare) /* a handle would load the library */
         check_reports(doctor);
 }
 

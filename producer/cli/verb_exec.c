@@ -25,9 +25,9 @@ static void add_cell(struct cells *cells, const char *code)
         cells->items[cells->count++] = code;
 }
 
-/* A line that begins with "# %%" or "#%%" stands between two cells and belongs
- * to neither; a cell of blanks is none. A text without such a line is one cell,
- * as it is. Cuts the text. */
+/* Splits the text into cells, in place. A line that begins with "# %%" or "#%%"
+ * stands between two cells and belongs to neither; a cell of blanks is left
+ * out. A text without such a line is one cell, as it is. */
 static void exec_split(char *text, struct cells *cells)
 {
     char *start = text;
@@ -50,7 +50,7 @@ static void exec_split(char *text, struct cells *cells)
         cells->items[cells->count++] = text;
 }
 
-/* What stands before a text in some editors' files. */
+/* Behind the byte order mark that some editors put before a text. */
 static char *past_mark_of_utf8(char *text)
 {
     return strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
@@ -58,8 +58,9 @@ static char *past_mark_of_utf8(char *text)
 
 /* --- one object per cell -------------------------------------------------- */
 
-/* A message as JSON with all of its members. defaults: those that a message may
- * leave out; the reference is taken. */
+/* A message as JSON with all of its members: programs need not ask whether one
+ * is there. defaults: the members that a message leaves out when they are
+ * empty; the reference is taken. */
 static json_t *whole(const struct schema *schema, const void *message,
                      json_t *defaults)
 {
@@ -71,7 +72,7 @@ static json_t *whole(const struct schema *schema, const void *message,
     return defaults;
 }
 
-/* Where it is now, when it is to be saved: --out. */
+/* Saves the blob when --out is given: the path, else null. */
 static json_t *place(struct app *app, struct saver *saver, struct view name,
                      struct view blob)
 {
@@ -170,7 +171,7 @@ static void print_cell(struct app *app, struct saver *saver,
     json_line(json);
 }
 
-/* The job's own error, unless a cell has told it already. */
+/* Prints the job's error, unless it is that of a cell, whose object has it. */
 static void say_error(struct app *app, const struct result *result)
 {
     struct err err = { 0 };

@@ -94,7 +94,8 @@ static void print_jobs(struct app *app, const struct quern_listing *listing)
     table_free(table);
 }
 
-/* By Redis's clock: it is what the times are of. */
+/* --newer and --older count back from now by Redis's clock, which the times of
+ * jobs are by. */
 static bool read_filter(const struct app *app, struct quern_filter *filter,
                         struct quern_error *error)
 {
@@ -308,7 +309,7 @@ static void show_minute(const struct quern_minute *minute)
         json_of_buckets(minute->waits), "runs", json_of_buckets(minute->runs)));
 }
 
-/* The bound under which half of them are. */
+/* The bound of the bucket that the median falls into. */
 static const char *median_of(const uint64_t *buckets)
 {
     uint64_t sum = 0, passed = 0;

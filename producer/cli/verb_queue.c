@@ -132,7 +132,7 @@ static const char *budget_time(const struct quern_queue *queue)
     return text;
 }
 
-/* What of it may start, and why the rest may not. */
+/* How many of the jobs that wait may start, and why the others may not. */
 static void say_held_up(struct pane *out, const struct quern_queue *queue)
 {
     uint64_t held = queue->waiting - queue->may_start;
@@ -149,7 +149,7 @@ static void say_held_up(struct pane *out, const struct quern_queue *queue)
                     held, held == 1 ? "s" : "");
 }
 
-/* Of what comes later: what waits for others. */
+/* Of the jobs that come later, those that wait for a budget or an endpoint. */
 static void say_resting(struct pane *out, const struct quern_queue *queue)
 {
     uint64_t budget = queue->held_by_budget, rest = queue->held_by_endpoint;

@@ -1,8 +1,9 @@
-/* verb_replay.c - quern replay: a job, or a recording of one, done again.
+/* verb_replay.c - quern replay: does a recorded job again, and shows where it
+ * differs.
  *
- * Redis is read here. What a conversation is only the consumer's room knows, so
- * the rest is quern-replay's, which this process becomes: it is given each job
- * as a file in memory. */
+ * This room reads the jobs from Redis. What a conversation is, only the
+ * consumer's room knows: so quern-replay does the rest. This process becomes it
+ * by exec, and hands it each job as a file in memory. */
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -18,8 +19,8 @@
 #include "schemas/message/id.h"
 
 struct replay_inputs {
-    char paths[MAX_TEXTS][32]; /* of jobs */
-    const char *items[MAX_TEXTS];
+    char paths[MAX_TEXTS][32];    /* of jobs that were read from Redis */
+    const char *items[MAX_TEXTS]; /* paths of all, in order */
 };
 
 static bool replay_write_all(int fd, const char *text, size_t size)
@@ -47,7 +48,8 @@ static bool save(const char *path, const char *text, size_t size,
                          strerror(errno));
 }
 
-/* Open over exec, so that its path means the same there. */
+/* Writes the text into a memfd, which stays open over exec: the path /dev/fd/N
+ * then means the same file there. */
 static bool keep_in_memory(const char *text, size_t size, char path[32],
                            struct err *err)
 {
@@ -75,7 +77,8 @@ static bool open_redis(struct app *app, struct quern_error *error)
     return app->quern;
 }
 
-/* 0, or an exit code. */
+/* Reads the job's recording, saves it where --save says, and keeps it in memory
+ * under *path. Gives an exit status. */
 static int record(struct app *app, const char *id, char path[32])
 {
     CLEANUP(cleanup_free) char *text = NULL;
@@ -93,7 +96,8 @@ static int record(struct app *app, const char *id, char path[32])
     return EXIT_DONE;
 }
 
-/* Beside this program, else where the shell would find it. */
+/* The path of quern-replay: beside this program, else its name, for execvp() to
+ * look for it in PATH. */
 static void find_program(char path[PATH_MAX])
 {
     static const char name[] = "quern-replay";

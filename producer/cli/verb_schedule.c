@@ -13,10 +13,10 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/zone.h"
 
-enum { PREVIEW = 5 };
+enum { PREVIEW = 5 }; /* next times that are shown */
 
-/* What the clock of the zone shows, and how far it is from UTC: "2026-11-22
- * 06:30 +01:00"; seconds where they matter. */
+/* The time as the zone's clock shows it, with its offset: "2026-11-22 06:30
+ * +01:00"; with seconds when there are some. */
 static void print_time(char *text, size_t size, const char *zone_name,
                        uint64_t ms)
 {
@@ -110,7 +110,7 @@ int verb_schedule_ls(struct app *app)
     return EXIT_DONE;
 }
 
-/* The next times, a line each. */
+/* Prints the next times after that one, a line each. */
 static bool preview(struct app *app, const char *spec, const char *zone,
                     uint64_t after, struct quern_error *error)
 {
@@ -157,7 +157,8 @@ static bool add_schedule(struct app *app, struct quern_error *error)
     return ok;
 }
 
-/* The one of that name before it may have been. */
+/* Whether the schedule is paused: it keeps the state of the one that it
+ * replaced. */
 static bool is_paused(struct app *app, const char *name)
 {
     struct quern_schedules schedules;
@@ -213,7 +214,8 @@ static void schedule_say(struct pane *out, const char *what, const char *text)
     pane_printf(out, PLAIN, "\n");
 }
 
-/* A number of so many digits, behind that character, where one is named. */
+/* Reads a number of so many digits, which must follow the character before (0:
+ * none), and moves *at behind it. */
 static bool take_number(const char **at, char before, int digits, int *number)
 {
     *number = 0;
@@ -246,7 +248,8 @@ static bool read_offset(const char *text, int64_t *offset)
     return true;
 }
 
-/* What a calendar and a clock show, in seconds; *at: behind it. */
+/* Reads "2026-11-22" with an optional " 06:30" or "T06:30:15": seconds since
+ * 1970 as if the clock were UTC; moves *at behind it. */
 static bool read_local(const char **at, int64_t *local)
 {
     int year, month, day, hour = 0, minute = 0, second = 0;
@@ -267,7 +270,9 @@ static bool read_local(const char **at, int64_t *local)
            second <= 60;
 }
 
-/* What a clock of the zone shows so is that many seconds since 1970, UTC. */
+/* The time, in seconds since 1970 UTC, at which a clock of the zone shows
+ * local. The offset depends on the time that is sought: the second round
+ * corrects a first guess on the other side of a change of the clocks. */
 static int64_t instant_of(const char *zone_name, int64_t local)
 {
     struct zone *zone = zone_open(view_of(zone_name), NULL);
@@ -365,7 +370,8 @@ int verb_schedule_show(struct app *app)
     return code;
 }
 
-/* Before anybody is asked: a name that was misspelt. */
+/* Checks all names before a person is asked to confirm: one may be misspelled.
+ */
 static bool all_are_there(struct app *app, struct quern_error *error)
 {
     for (int i = 0; i < app->options.word_count; i++) {

@@ -42,7 +42,8 @@ static void session_add_row(struct table *table,
                                 session_age(session), *holder ? holder : "-" });
 }
 
-/* What cannot be read is told, and does not hide the others. */
+/* A record that cannot be read is an error of its own, and does not hide the
+ * others. */
 static int session_list(struct app *app, const struct quern_records *records,
                         struct table *table)
 {

@@ -1,6 +1,6 @@
-/* verb_session_job.c - quern session files, put, get, close, fork: jobs of the
- * session's own, which take their turn there. We wait, but not for ever, and
- * take the job back when that was too long. */
+/* verb_session_job.c - quern session files, put, get, close, fork. Each is a
+ * job of kind session, which waits for the jobs before it in the session's
+ * line. We wait for its end, and cancel it when that takes too long. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,13 @@
 #include "schemas/message/buf.h"
 
 enum {
-    PATIENCE_MS = 60000, /* unless --deadline says otherwise */
+    PATIENCE_MS = 60000, /* the deadline, where --deadline gives none */
     SILENCE_MS = 1500,   /* then a person is told what we wait for */
-    GRACE_MS = 1000,     /* for a job that ends at its deadline */
+    GRACE_MS = 1000, /* longer than the deadline, so that a job that ends by it
+                        can tell so itself */
 };
 
-/* What a verb has asked for, when it is there. */
+/* The outcome of a session's job; result borrows from the two others. */
 struct action_answer {
     struct quern_status status;
     struct arena arena;
@@ -63,8 +64,9 @@ static bool too_long(const struct app *app, bool taken,
     return error_of(error, &err);
 }
 
-/* Nobody shall do later what nobody waits for. What has just been done, or is
- * done before it can be stopped, counts. */
+/* Cancels the job, since nobody waits for it any more: it must not change the
+ * session an hour later. True: it has ended meanwhile, or before it could be
+ * stopped, and its outcome counts. */
 static bool take_back(struct app *app, struct action_answer *answer,
                       struct quern_error *error)
 {
@@ -98,7 +100,7 @@ static bool await(struct app *app, struct action_answer *answer,
     return strcmp(error->code, "timeout") == 0 && take_back(app, answer, error);
 }
 
-/* The job's own error, as if the call had failed. */
+/* Gives the job's error as that of the call. */
 static bool fail_as(const struct result *result, struct quern_error *error)
 {
     const struct result_error *why = &result->error;
@@ -129,7 +131,8 @@ static bool read_answer(struct action_answer *answer, struct quern_error *error)
     return error_of(error, &err);
 }
 
-/* Fills in what is the same for all of them, submits, waits. */
+/* Fills in what is the same for all of these jobs, submits it, waits for its
+ * end and reads its result. */
 static bool act(struct app *app, struct quern_job job,
                 struct action_answer *answer, struct quern_error *error)
 {
@@ -191,7 +194,8 @@ int verb_session_put(struct app *app)
     return EXIT_DONE;
 }
 
-/* Where each is now: alone on standard output, for scripts. */
+/* Saves the files, and prints the path of each on a line of stdout, for
+ * scripts. */
 static void save_answer(struct app *app, const struct list *list,
                         const char *dir)
 {
@@ -253,7 +257,8 @@ int verb_session_close(struct app *app)
     return EXIT_DONE;
 }
 
-/* Told here in the words of the command, not of the job. */
+/* Checked here, so that the error speaks of NEW, a word of the command line,
+ * and not of a member of the job. */
 static bool check_fork(const char *name, const char *to, struct err *err)
 {
     return label_check("NEW", view_of(to), err) &&

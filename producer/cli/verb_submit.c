@@ -48,9 +48,9 @@ int verb_wait(struct app *app)
     return app_show_status(app, id, &status);
 }
 
-/* Asked first: a job that is not there, or no Redis, is told at once, where
- * following would wait for it to come back. Who may not ask may still follow.
- */
+/* Asks for the status first: a job that is not known, or a Redis that is not
+ * there, is an error at once, where following would wait for it. A login that
+ * may not read the status may still follow events. */
 int verb_watch(struct app *app)
 {
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };

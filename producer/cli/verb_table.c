@@ -1,4 +1,4 @@
-/* verb_table.c - every verb, and its page of help. */
+/* verb_table.c - every verb, in the order of quern help. */
 #include <string.h>
 
 #include "producer/cli/cli.h"

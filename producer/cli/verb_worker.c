@@ -91,7 +91,8 @@ static void worker_add_row(struct table *table,
                                 worker->jobs ? worker->jobs : "" });
 }
 
-/* What an operator has to mend. */
+/* Tells of an executor that is away: its consumer takes no jobs until an
+ * operator brings it back. */
 static void show_away(struct app *app, const struct quern_worker *worker,
                       uint64_t now)
 {

@@ -1,4 +1,4 @@
-/* wait_notice.c - what holds up a job that somebody follows. */
+/* wait_notice.c - tells why a job that somebody follows does not start. */
 #include "producer/cli/wait_notice.h"
 
 #include <stdlib.h>
@@ -8,8 +8,9 @@
 #include "producer/client/quern_operate.h"
 
 enum {
-    PATIENCE = 1000 / WAIT_NOTICE_LOOK_MS, /* most jobs are begun sooner */
-    AGAIN = 5000 / WAIT_NOTICE_LOOK_MS,
+    PATIENCE = 1000 / WAIT_NOTICE_LOOK_MS, /* looks before the first question:
+                                              most jobs start sooner */
+    AGAIN = 5000 / WAIT_NOTICE_LOOK_MS,    /* looks between two questions */
 };
 
 enum wait_cause {
@@ -77,7 +78,7 @@ static void wait_notice_say(struct app *app,
     pane_line(err);
 }
 
-/* Whether there is such a job is not for this login to know. */
+/* This login may not ask, and no event has come: the job may not even exist. */
 static void say_silence(struct wait_notice *notice, struct app *app,
                         const char *id)
 {

@@ -1,11 +1,13 @@
 /* quern_operate.h - what the operators of a fleet ask and do: queues, the dead,
  * workers, endpoints, schedules. The quern command is made of these calls.
  *
- * As in quern.h: false and *error when it failed, and what failed with
- * QUERN_RETRY may be done again. Nothing here walks over all jobs: what is
- * counted is counted by Redis, and lists come in pieces. Lists are freed with
- * free(list.items). Names are NUL-terminated copies. Times are ms since 1970,
- * of Redis's clock; 0: never, none. */
+ * As in quern.h, a function that fails returns false and fills *error, and a
+ * call that failed with QUERN_RETRY may be made again. Redis keeps the counts
+ * that are shown, so no call walks over all jobs, but for quern_tidy(),
+ * quern_tenants() (jobs that have not ended) and a quern_list() that is sorted.
+ * The caller frees a list with free(list.items), where nothing else is said;
+ * after a failure it is empty. Names are NUL-terminated copies. Times are ms
+ * since 1970 by Redis's clock; 0: never, or none. */
 #ifndef QUERN_OPERATE_H
 #define QUERN_OPERATE_H
 
@@ -25,40 +27,47 @@ QUERN_API bool quern_clock(struct quern *quern, uint64_t *now,
 
 /* --- queues ------------------------------------------------------------- */
 
+/* A queue, over all partitions. */
 struct quern_queue {
     char name[QUERN_NAME];
     bool paused;
-    uint64_t waiting;   /* jobs that have not started, but for scheduled */
-    uint64_t may_start; /* of them: as soon as a consumer has room. The others
-                           wait for their turn, a limit, a session, a pause */
+    uint64_t waiting;   /* jobs that have not started, without the scheduled */
+    uint64_t may_start; /* of these, jobs that start as soon as a consumer has
+                           room. The others wait for their turn, a limit, a
+                           session or the end of a pause */
     uint64_t running;
-    uint64_t scheduled;        /* go on later: back-off, approval, not before */
-    uint64_t held_by_budget;   /* of the scheduled: their tenant's is spent, */
-    uint64_t held_by_endpoint; /* ... or their model's endpoint rests */
+    uint64_t scheduled;        /* go on later: back-off, approval, delay */
+    uint64_t held_by_budget;   /* of the scheduled: their tenant's budget is
+                                  spent */
+    uint64_t held_by_endpoint; /* of the scheduled: their model's endpoint wants
+                                  to be left alone */
     uint64_t dead;
-    uint64_t tenants;   /* that have more waiting than streams take at once */
-    uint64_t oldest_ms; /* since the first of these may start */
+    uint64_t tenants;   /* with jobs in lanes: more than the streams take */
+    uint64_t oldest_ms; /* how long the first of may_start could have started */
     /* Limits that operators have set; 0: none. */
     uint64_t max_depth, tenant_depth, tenant_running;
-    uint64_t tenant_rate, tenant_rate_ms; /* so many jobs in so many ms */
-    uint64_t tenant_tokens, tenant_cost;  /* of models, micro-dollars; in */
-    uint64_t tenant_budget_ms;            /* ... so many ms; 0: a day */
+    uint64_t tenant_rate, tenant_rate_ms; /* starts in so many ms */
+    uint64_t tenant_tokens, tenant_cost;  /* tokens and micro-dollars of models,
+                                             ... */
+    uint64_t tenant_budget_ms;            /* ... in so many ms; 0: a day */
 };
 struct quern_queues {
     struct quern_queue *items; /* by name */
     size_t count;
 };
 
-/* Every queue that has ever held a job, or with a name that one. */
+/* Every queue that has ever held a job; with a name, that queue alone, also
+ * when it is not known. */
 QUERN_API bool quern_queues(struct quern *quern, const char *name,
                             struct quern_queues *queues,
                             struct quern_error *error);
 
-/* "paused" ("1": jobs are accepted, none starts), "max_depth", "tenant_depth",
- * "tenant_running", "tenant_rate", "tenant_rate_ms", "tenant_tokens",
- * "tenant_cost" (micro-dollars), "tenant_budget_ms"; also of one tenant:
- * "tenant_running:acme". Value "": no more. Errors:
- * bad_field, bad_argument. */
+/* Writes settings of a queue, in every partition. Names: "paused" ("1": jobs
+ * are accepted, none starts), "max_depth", "tenant_depth", "tenant_running",
+ * "tenant_rate", "tenant_rate_ms", "tenant_tokens", "tenant_cost"
+ * (micro-dollars), "tenant_budget_ms"; also of one tenant:
+ * "tenant_running:acme". The value "" removes a setting. Errors: bad_field,
+ * bad_argument. */
 QUERN_API bool quern_queue_set(struct quern *quern, const char *queue,
                                const struct quern_pair *settings, size_t count,
                                struct quern_error *error);
@@ -82,8 +91,8 @@ QUERN_API bool quern_tenant_limits(struct quern *quern, const char *queue,
                                    struct quern_tenant_limits *limits,
                                    struct quern_error *error);
 
-/* A tenant in a queue: one that has a job, a limit, or has used tokens today.
- */
+/* A tenant in one queue: it has a job there, a limit of its own, or has used
+ * tokens today. */
 struct quern_tenant {
     char name[QUERN_NAME], queue[QUERN_NAME];
     uint64_t waiting, running;
@@ -104,15 +113,16 @@ QUERN_API bool quern_tenants(struct quern *quern, const char *queue,
                              struct quern_tenants *tenants,
                              struct quern_error *error);
 
-/* Cancels jobs that wait, up to some hundreds in a call: again while *more.
- * dry: only counts those there are. */
+/* Cancels jobs that wait, up to some hundreds in a call: call it again while
+ * *more. *jobs: cancelled in this call. dry: only counts the jobs that wait. */
 QUERN_API bool quern_purge(struct quern *quern, const char *queue, bool dry,
                            uint64_t *jobs, bool *more,
                            struct quern_error *error);
 
-/* Removes what is kept of jobs that have ended more than older_ms ago: facts,
- * result, events. state ("failed"), queue: NULL: of any. dry: only counts them.
- * It looks at every key, some hundreds in a step. Error: bad_field. */
+/* Removes what is kept of jobs that ended more than older_ms ago: facts,
+ * result, events. state ("failed") and queue choose among them; NULL: any. dry:
+ * only counts them. Looks at every key, some hundreds in a step, so that Redis
+ * serves others in between. Error: bad_field. */
 QUERN_API bool quern_tidy(struct quern *quern, uint64_t older_ms,
                           const char *state, const char *queue, bool dry,
                           uint64_t *jobs, struct quern_error *error);
@@ -122,7 +132,7 @@ QUERN_API bool quern_tidy(struct quern *quern, uint64_t older_ms,
  * quern_bucket_ms(n). */
 enum { QUERN_BUCKETS = 13 };
 struct quern_minute {
-    uint64_t at; /* its begin */
+    uint64_t at; /* when the minute begins */
     uint64_t started, completed, incomplete, failed, cancelled;
     uint64_t tokens, cost; /* of what has ended; micro-dollars */
     uint64_t waits[QUERN_BUCKETS], runs[QUERN_BUCKETS];
@@ -135,7 +145,7 @@ struct quern_minutes {
 QUERN_API bool quern_figures(struct quern *quern, const char *queue,
                              uint64_t since, struct quern_minutes *minutes,
                              struct quern_error *error);
-/* UINT64_MAX: of the last bucket, which has no bound. */
+/* The bound of a bucket in ms; UINT64_MAX: the last bucket has none. */
 QUERN_API uint64_t quern_bucket_ms(size_t bucket);
 
 /* --- jobs --------------------------------------------------------------- */
@@ -157,12 +167,13 @@ struct quern_filter {
     const char *worker;     /* that runs it, or ran it last */
     const char *error_code; /* that it has ended with */
     const char *reason;     /* it waits for: approval, budget, endpoint, ... */
-    uint64_t since, until;  /* ended in that time; or submitted, if it has not
-                               ended */
-    enum quern_sort sort;   /* but by place: every job is looked at */
+    uint64_t since, until;  /* it ended in that time; when it has not ended: it
+                               was submitted then */
+    enum quern_sort sort;   /* by anything but place, every job is read */
     uint64_t skip, limit;   /* at most limit, behind the first skip */
 };
 
+/* A job of a list. "" and 0: it has none. */
 struct quern_listed_job {
     char id[37];
     enum quern_state state;
@@ -171,7 +182,7 @@ struct quern_listed_job {
     char reason[32], call[QUERN_NAME], error_code[32], priority[8];
     uint64_t submitted_at, started_at, finished_at;
     uint64_t attempts, tokens, cost;
-    uint64_t due_at; /* its lease ends; or it goes on by itself */
+    uint64_t due_at; /* when its lease ends, or when it goes on by itself */
 };
 struct quern_listing {
     struct quern_listed_job *items;
@@ -179,9 +190,9 @@ struct quern_listing {
     uint64_t now;
 };
 
-/* Jobs move while they are listed: one that does may be left out. What has
- * ended is found in an index of about 100,000 jobs a partition. Errors:
- * bad_field. */
+/* Lists jobs. A job that changes its state while they are listed may be left
+ * out. Jobs that have ended are found in an index of about 100,000 for each
+ * partition. Error: bad_field. */
 QUERN_API bool quern_list(struct quern *quern,
                           const struct quern_filter *filter,
                           struct quern_listing *listing,
@@ -191,8 +202,9 @@ QUERN_API bool quern_list(struct quern *quern,
 struct quern_fact {
     char name[32];
     char text[512];
-    bool number;
+    bool number; /* the text is a whole number */
 };
+/* Where a job is, and why. free() its items. */
 struct quern_explanation {
     struct quern_fact *items;
     size_t count;
@@ -216,7 +228,7 @@ struct quern_dead_job {
 struct quern_dead_jobs {
     struct quern_dead_job *items; /* the latest first */
     size_t count;
-    uint64_t total; /* of the queue, or of all */
+    uint64_t total; /* dead jobs of the queue, or of all queues */
 };
 
 /* queue NULL: of all. At most limit of them, behind the first skip. */
@@ -225,13 +237,13 @@ QUERN_API bool quern_dead_list(struct quern *quern, const char *queue,
                                struct quern_dead_jobs *deads,
                                struct quern_error *error);
 
-/* Back into its queue: attempts, errors and crashes begin at 0, and it goes on
- * where it failed, without what it has paid for or run already; anew: from the
- * beginning. Errors: unknown_job, not_dead. */
+/* Puts a dead job back into its queue. Attempts, errors and crashes begin at 0.
+ * It goes on where it failed, and repeats nothing that it has paid for or run;
+ * anew: it begins from the beginning. Errors: unknown_job, not_dead. */
 QUERN_API bool quern_requeue(struct quern *quern, const char *id, bool anew,
                              struct quern_error *error);
 
-/* All of it goes, at once. Errors: unknown_job, not_dead. */
+/* Removes all that is kept of a dead job. Errors: unknown_job, not_dead. */
 QUERN_API bool quern_forget(struct quern *quern, const char *id,
                             struct quern_error *error);
 
@@ -240,9 +252,10 @@ QUERN_API bool quern_forget(struct quern *quern, const char *id,
 QUERN_API bool quern_body(struct quern *quern, const char *id, void **bytes,
                           size_t *size, struct quern_error *error);
 
-/* A job as it ran, as JSON lines: what was submitted, each step, its result
- * when it has ended. They are kept for an hour after the end, a week when it
- * failed. Gives memory: free() it. Errors: expired, bad_message. */
+/* Gives a job as it ran, as JSON lines for `quern replay`: what was submitted,
+ * each record of its journal, its result when it has ended. Redis keeps these
+ * for an hour after the end, for a week when the job failed. free() *text.
+ * Errors: expired, bad_message. */
 QUERN_API bool quern_record(struct quern *quern, const char *id, char **text,
                             size_t *size, struct quern_error *error);
 
@@ -261,6 +274,7 @@ enum quern_verdict {
     QUERN_VERDICT_ABORT,      /* the job ends */
 };
 
+/* What a person decides about a call. */
 struct quern_decision {
     enum quern_verdict verdict;
     const char *call; /* that job.waiting has named; NULL: whichever it is */
@@ -269,28 +283,30 @@ struct quern_decision {
     const char *note; /* told to the model; at most 256 bytes, or NULL */
 };
 
-/* Of a job that waits for an approval: it goes on. *late (may be NULL): it did
- * not wait any more, or not with that call. */
+/* Gives the verdict to a job that waits for an approval: the job goes on. *late
+ * (may be NULL): the job did not wait any more, or not with that call, and the
+ * verdict changes nothing. */
 QUERN_API bool quern_decide(struct quern *quern, const char *id,
                             const struct quern_decision *decision, bool *late,
                             struct quern_error *error);
 
-/* QUERN_VERDICT_APPROVE, or with approve false QUERN_VERDICT_REJECT, of
- * whichever call. */
+/* quern_decide() with QUERN_VERDICT_APPROVE, or with approve false
+ * QUERN_VERDICT_REJECT, for whichever call the job waits with. */
 QUERN_API bool quern_approve(struct quern *quern, const char *id, bool approve,
                              const char *note, bool *late,
                              struct quern_error *error);
 
 /* --- workers ------------------------------------------------------------ */
 
+/* A consumer, by its latest report. */
 struct quern_worker {
     char name[QUERN_NAME];
     char host[QUERN_NAME], version[32], mode[16];
     char queues[256];
     uint64_t pid, slots, running;
     uint64_t started_at, seen_at; /* 0: it is to drain, and is not there */
-    bool draining;                /* operators wish it to, until resumed */
-    /* Its quern-executor: the socket, "none" where it is to have none. */
+    bool draining;                /* operators have asked it to leave */
+    /* The socket of its quern-executor; "none": it is set up without one. */
     char executor[128];
     char executor_away[24];    /* "": it is there; "refused", "absent", ... */
     char executor_reason[160]; /* the same as a sentence */
@@ -303,36 +319,38 @@ struct quern_workers {
     uint64_t now;
 };
 
-/* Consumers that have said lately that they live, and those that are to drain,
- * wherever they are. Free the list with quern_workers_free(). */
+/* Consumers that have reported lately, and names that are to drain, whether or
+ * not a consumer of that name lives. Free the list with quern_workers_free().
+ */
 QUERN_API bool quern_workers(struct quern *quern, struct quern_workers *workers,
                              struct quern_error *error);
 
 QUERN_API void quern_workers_free(struct quern_workers *workers);
 
-/* Asks one to take no more jobs and to leave when those that it has are done.
- * It holds for that name, over restarts, until drain false takes it back.
- * Error: unknown_worker. */
+/* Asks a consumer to take no more jobs and to leave when its jobs are done.
+ * This holds for the name, over restarts, until a call with drain false. Error:
+ * unknown_worker. */
 QUERN_API bool quern_drain(struct quern *quern, const char *worker, bool drain,
                            struct quern_error *error);
 
 /* --- endpoints ---------------------------------------------------------- */
 
-/* Of a model: what the consumers of the fleet have counted, and its wait. */
+/* A server of models: what the consumers of the fleet have counted of it, and
+ * until when they leave it alone. */
 struct quern_endpoint {
     char name[QUERN_NAME]; /* in QUERN_MODELS, at most 64 bytes */
     char id[QUERN_NAME];   /* two of that name differ in it */
-    uint64_t calls;        /* requests, */
-    uint64_t paid_twice;   /* of them again, with the one before charged, too,
-                              maybe */
-    uint64_t recovered;    /* replies that were fetched instead */
-    uint64_t failures;     /* requests that no reply came of */
-    char host[256];        /* of its URL, with the port where that says one */
-    char model[256];       /* what it calls the model */
+    uint64_t calls;        /* requests */
+    uint64_t paid_twice;   /* of these, requests that were made again though the
+                              one before may have been charged */
+    uint64_t recovered; /* replies that were fetched instead of asking again */
+    uint64_t failures;  /* requests without a reply */
+    char host[256];     /* of its URL, with the port where that says one */
+    char model[256];    /* what it calls the model */
     uint64_t answered_at, failed_at; /* the last time; 0: never */
     char error_code[32];             /* of the last failure */
     char error[256];                 /* the same as a sentence */
-    uint64_t wait_ms; /* it wants to be left alone; 0: it does not */
+    uint64_t wait_ms; /* for so long it is left alone; 0: it is not */
 };
 struct quern_endpoints {
     struct quern_endpoint *items; /* by name */
@@ -340,22 +358,23 @@ struct quern_endpoints {
     uint64_t now;
 };
 
-/* Counts are those of about a month, and told as well as may be: a consumer
- * that is killed takes those of its last second with it. */
+/* Counts are those of about a month. They are not exact: a consumer that is
+ * killed loses those of its last second. */
 QUERN_API bool quern_endpoints(struct quern *quern,
                                struct quern_endpoints *endpoints,
                                struct quern_error *error);
 
 /* --- schedules ---------------------------------------------------------- */
 
+/* A rule that submits a job at certain times. */
 struct quern_schedule {
     char name[QUERN_NAME];
     char spec[257]; /* "30 6 * * mon-fri", "every 15m", "@daily" */
     char zone[65];  /* "Europe/Berlin"; "UTC" */
     char last_id[37];
-    char refused[256]; /* why there was no job the last time; "": there was */
+    char refused[256]; /* why the last job was refused; "": it was not */
     uint64_t next_at, last_at, created_at;
-    bool paused; /* it does not go off until it is resumed */
+    bool paused; /* it submits nothing until it is resumed */
 };
 struct quern_schedules {
     struct quern_schedule *items; /* the next one first */
@@ -367,9 +386,9 @@ QUERN_API bool quern_schedules(struct quern *quern,
                                struct quern_schedules *schedules,
                                struct quern_error *error);
 
-/* Adds it, or takes the place of the one of that name. Its job, written as JSON
- * as for quern_submit_json(), is submitted each time anew, with an id and an
- * idempotency key of its own; its files are kept as long as the schedule. zone
+/* Adds a schedule, or replaces the one of that name. Its job, in JSON as for
+ * quern_submit_json(), is submitted each time as a new job with an id and an
+ * idempotency key of its own. Its files are kept as long as the schedule. zone
  * NULL: UTC. options may be NULL. Errors: as quern_submit(). */
 QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
                                   const char *spec, const char *zone,
@@ -379,22 +398,23 @@ QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
 /* Error: unknown_schedule. */
 QUERN_API bool quern_schedule_remove(struct quern *quern, const char *name,
                                      struct quern_error *error);
-/* It does not go off any more; with pause false it does again, from its next
- * time on: what was due meanwhile is left out. Error: unknown_schedule. */
+/* Pauses a schedule; with pause false it goes on from its next time, and what
+ * was due meanwhile is left out. Error: unknown_schedule. */
 QUERN_API bool quern_schedule_pause(struct quern *quern, const char *name,
                                     bool pause, struct quern_error *error);
-/* Submits its job now, once more, also of a paused one. *id (may be NULL): the
- * job's. Errors: unknown_schedule; as quern_submit(). */
+/* Submits the schedule's job now, once, also when it is paused; its next time
+ * stays. *id (may be NULL): the job's. Errors: unknown_schedule; as
+ * quern_submit(). */
 QUERN_API bool quern_schedule_run(struct quern *quern, const char *name,
                                   struct quern_id *id,
                                   struct quern_error *error);
-/* What it submits: MessagePack, without an id. Gives memory: free() it. */
+/* Gives the job that it submits: MessagePack. free() *bytes. */
 QUERN_API bool quern_schedule_job(struct quern *quern, const char *name,
                                   void **bytes, size_t *size,
                                   struct quern_error *error);
 
-/* When a schedule goes off first after that time; needs no Redis. *next 0:
- * never again. Error: bad_field. */
+/* When a schedule is due first after that time. Needs no Redis. *next 0: never
+ * again. Error: bad_field. */
 QUERN_API bool quern_schedule_next(const char *spec, const char *zone,
                                    uint64_t after, uint64_t *next,
                                    struct quern_error *error);
