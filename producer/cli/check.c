@@ -183,6 +183,9 @@ static redisReply *take_prefetched(struct prefetch *prefetch,
     return prefetch->items[prefetch->at++].reply;
 }
 
+/* A WRONGTYPE is a fault of the key, not of the run: somebody else has written
+ * there. Any other error would make every further answer doubtful, so the run
+ * ends. */
 redisReply *check_ask(struct check *check, int count, const char *const *words)
 {
     redisReply *reply =

@@ -162,6 +162,9 @@ static void check_ongoing(struct check *check, const struct checked_job *facts)
 
 /* --- one that has ended --------------------------------------------------- */
 
+/* A job that has ended must be in none of the places of jobs that go on, and
+ * all that is kept of it must expire. One that failed by no fault of its own
+ * must be listed as dead, where operators find it. */
 static void check_jobs_ended(struct check *check,
                              const struct checked_job *facts)
 {
@@ -194,6 +197,8 @@ static void check_jobs_ended(struct check *check,
         check_fault(check, facts->key, "it failed, but is not listed as dead");
 }
 
+/* Counts the job and checks it by its state. Sets IS_JOB, which
+ * check_leftovers() needs for every job that is there. */
 static void judge(struct check *check, const struct checked_job *facts)
 {
     static void (*const by_state[])(struct check *,

@@ -224,6 +224,8 @@ static void check_endpoints(struct doctor *doctor,
 
 /* --- all ------------------------------------------------------------------ */
 
+/* By a handle of its own, since the calls of quern_operate.h need one and
+ * doctor has opened none: it works on connections. */
 void check_reports(struct doctor *doctor)
 {
     const struct options *given = &doctor->app->options;

@@ -258,6 +258,9 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
     }
 }
 
+/* Asks the executor that runs here. When none answers, `quern-executor --check`
+ * tells whether one could box code on this host: so a wrong socket and a host
+ * without walls are told apart. */
 void check_executor(struct doctor *doctor)
 {
     char path[PATH_MAX + 32];

@@ -12,6 +12,8 @@ enum {
     SEEN_MS = 60000, /* a living consumer asks for work more often than that */
 };
 
+/* By conn_call() and not by a handle: a handle would load the library, and a
+ * check must change nothing. */
 void check_library(struct doctor *doctor)
 {
     struct err err = { 0 };

@@ -137,6 +137,9 @@ static void on_inner_tool(struct follower *follow, const struct event *event)
     pane_line(err);
 }
 
+/* A call begins. An event for the call that runs already means that the cell
+ * runs again from its beginning (its executor or its consumer was lost): what
+ * was held of it is dropped. */
 static void on_tool(struct follower *follow, const struct event *event)
 {
     struct pane *err = term_notice(&follow->app->term);
@@ -406,6 +409,8 @@ static int finish_unread(struct follower *follow)
     return status_exit(&status);
 }
 
+/* The last event has come: reads the result, which has what events may have
+ * lost, and shows what has not been shown. */
 static int finish(struct follower *follow)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -465,6 +470,8 @@ static int lost(struct follower *follow, const char *trouble)
     return app_fail_err(follow->app, &err);
 }
 
+/* quern_watch_next() gives up after LOOK_MS, so that Ctrl-C, a Redis that is
+ * away and a job that does not start are noticed while no event comes. */
 static int loop(struct follower *follow, struct quern_watch *watch)
 {
     struct quern_event event;

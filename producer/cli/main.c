@@ -77,6 +77,9 @@ static bool open_quern(struct app *app, struct quern_error *error)
     return app->verb->offline || app->quern;
 }
 
+/* The options come before the settings, which only fill what the command line
+ * left open;
+ * --help wins over a wrong number of words. */
 static int run_verb(struct app *app, int argc, char **argv)
 {
     struct options *options = &app->options;

@@ -150,6 +150,8 @@ static bool write_file(int dir, struct view name, struct view bytes,
                    VIEW_ARG(name), MAX_COPIES);
 }
 
+/* A name is checked before its blob is fetched. The name on disk (safe) has no
+ * hidden characters; what is remembered is the name as the job has it. */
 bool saver_save(struct saver *saver, struct view name, struct view sha256,
                 struct buf *path, struct err *err)
 {

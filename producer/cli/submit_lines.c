@@ -171,6 +171,8 @@ static bool submit_batch(struct app *app, const struct job_lines *lines,
     return !away && fflush(stdout) == 0;
 }
 
+/* A line that cannot be read ends the run, but only after the lines before it
+ * have been submitted and told. The exit status is that of the first fault. */
 int submit_lines(struct app *app)
 {
     CLEANUP(submission_finish) struct submission submission = { 0 };

@@ -104,6 +104,7 @@ static int list_waiting(struct app *app)
     return EXIT_DONE;
 }
 
+/* Without an ID it lists; with a verdict but no ID, the ID was forgotten. */
 int verb_approve(struct app *app)
 {
     CLEANUP(cleanup_free) char *text = NULL;
@@ -246,6 +247,8 @@ static bool still_waits(struct app *app, const char *id)
            status.state == QUERN_WAITING;
 }
 
+/* The call is named in the decision, so that a verdict which comes late decides
+ * on no other call of the job. */
 void approve_on_terminal(struct app *app, const char *id,
                          const struct event_data *data)
 {

@@ -296,6 +296,8 @@ static bool do_each(struct app *app, const struct dead_action *action,
     return ok;
 }
 
+/* The number of dead jobs is read first, for the question; the ids only when
+ * the person has confirmed. */
 static int do_all(struct app *app, const struct dead_action *action)
 {
     struct quern_dead_jobs deads = { 0 };

@@ -121,6 +121,9 @@ static bool is_known(const struct doctor *doctor, unsigned int partition)
     return false;
 }
 
+/* Without a cluster one server has all partitions, and is checked once. In a
+ * cluster several partitions may share a server: each server is checked for its
+ * first one. */
 static bool check_one(struct doctor *doctor, unsigned int partition)
 {
     bool apart = doctor->address.kind == ADDRESS_CLUSTER;

@@ -255,6 +255,8 @@ static int say_removed(struct app *app, uint64_t jobs, bool dry)
     return EXIT_DONE;
 }
 
+/* --older must be given, though 0 would do: a forgotten option must not remove
+ * everything. The jobs are counted first (dry), for the question. */
 int verb_job_rm(struct app *app)
 {
     const struct options *options = &app->options;

@@ -328,6 +328,8 @@ int verb_queue_resume(struct app *app)
     return set_paused(app, false);
 }
 
+/* The last "=" splits: a tenant's name in "tenant_running:a=b=20" may have one,
+ * a value never has. */
 int verb_queue_set(struct app *app)
 {
     const struct options *options = &app->options;
@@ -381,6 +383,8 @@ static int say_purged(struct app *app, const char *queue, uint64_t jobs,
     return EXIT_DONE;
 }
 
+/* quern_purge() cancels some hundreds in a call, so that Redis serves others in
+ * between, and Ctrl-C leaves a queue that is purged in part. */
 int verb_queue_purge(struct app *app)
 {
     const char *queue = app->options.words[0];

@@ -141,6 +141,7 @@ static int become(struct app *app, const struct replay_inputs *inputs,
     return app_fail_err(app, &err);
 }
 
+/* A word that is a job id is read from Redis, any other word is a file. */
 int verb_replay(struct app *app)
 {
     int count = app->options.word_count;

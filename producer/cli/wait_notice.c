@@ -100,6 +100,8 @@ static void say_silence(struct wait_notice *notice, struct app *app,
     pane_line(err);
 }
 
+/* notice->said becomes the causes of now, not their union: a cause that went
+ * and came back is told again. */
 void wait_notice_look(struct wait_notice *notice, struct app *app,
                       const char *id)
 {

@@ -142,6 +142,8 @@ static bool dead_read_all(struct quern *quern,
     return true;
 }
 
+/* The bounds on skip and limit keep their sum, and sums of it, from
+ * overflowing. */
 bool quern_dead_list(struct quern *quern, const char *queue, uint64_t skip,
                      uint64_t limit, struct quern_dead_jobs *deads,
                      struct quern_error *error)
@@ -193,6 +195,8 @@ static bool is_entry(const char *id)
            strspn(id + 6, "0123456789-") == strlen(id + 6);
 }
 
+/* *key: that of the job's facts. The id of a job names its partition; for an
+ * entry every partition is asked. */
 static bool find_partition(struct quern *quern, const char *id,
                            unsigned int *partition, struct key *key,
                            struct err *err)
@@ -267,6 +271,8 @@ bool quern_requeue(struct quern *quern, const char *id, bool anew,
     return requeue(quern, id, anew, &err) || handle_fail(error, &err);
 }
 
+/* The library wants the queue, which only the facts have: so they are read
+ * first. */
 static bool forget(struct quern *quern, const char *id, struct err *err)
 {
     struct command command;

@@ -334,6 +334,8 @@ static bool settle(struct draft *draft, struct quern *quern, struct job *job,
     return encode(draft, job, json, err);
 }
 
+/* files is local: the job borrows from it only until settle() has encoded the
+ * job. */
 bool draft_read(struct draft *draft, struct quern *quern,
                 const struct quern_job *from, const struct quern_id *id,
                 struct err *err)

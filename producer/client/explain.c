@@ -263,6 +263,8 @@ static void explain_say_why(struct quern_explanation *job)
 /* --- asking ----------------------------------------------------------------
  */
 
+/* Facts come as texts. A queue or a session may have a name of digits: so texts
+ * that names are made of are never numbers. */
 static bool is_number(const char *name, struct view text)
 {
     static const char *const names[] = {

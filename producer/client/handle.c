@@ -285,6 +285,8 @@ static void handle_tell(const struct redis_call *call, const struct err *fault,
         *err = *fault;
 }
 
+/* Tries until the time of the call is over. Only a Redis that is away is waited
+ * for; the last try may use what time is left, at least 1 ms. */
 static redisReply *call(struct quern *quern, struct conn *conn,
                         struct redis_call *call, struct err *err)
 {

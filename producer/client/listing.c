@@ -201,6 +201,8 @@ static uint64_t ask_for(const struct job_search *search, size_t begin,
     return search->most - held;
 }
 
+/* Reads rows of one partition, page by page. The cursor is the library's: it
+ * says where the next page begins, and is empty at the end. */
 static bool search_partition(struct job_search *search, unsigned int partition,
                              bool ended, struct err *err)
 {
@@ -327,6 +329,8 @@ static bool search_all(struct job_search *search, struct err *err)
     return true;
 }
 
+/* Skipped rows are read and dropped: the order over all partitions is only
+ * known when they are there. */
 bool quern_list(struct quern *quern, const struct quern_filter *filter,
                 struct quern_listing *listing, struct quern_error *error)
 {

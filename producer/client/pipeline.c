@@ -61,6 +61,8 @@ static bool send_one(struct quern *quern, const struct command *command,
     return conn_send(sent->conn, command, quern->timeout_ms, err);
 }
 
+/* Fills the window. The slot of the ring is counted as in flight only when its
+ * command was sent: a failure leaves it unused. */
 static bool send_more(struct quern *quern, const struct pipeline *pipeline,
                       struct call_window *flight, struct err *err)
 {

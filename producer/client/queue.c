@@ -39,6 +39,8 @@ static bool read_names(struct quern *quern, unsigned int partition,
     return reply;
 }
 
+/* Adds the counts of one partition. A paused queue is paused in all of them,
+ * but setting it may have failed half-way: one is enough to call it paused. */
 static bool add_stats(struct quern *quern, unsigned int partition,
                       struct quern_queue *queue, struct err *err)
 {

@@ -79,6 +79,8 @@ static void pass_over(struct blob_collector *gathering, struct view name)
     gathering->passed[gathering->passed_count++] = name;
 }
 
+/* True also when the blob is left out. Each name is fetched once: blobs that
+ * were taken are in the recording, others in passed. */
 static bool take_blob(struct blob_collector *gathering, struct view name,
                       struct err *err)
 {
@@ -196,6 +198,8 @@ static struct view without_values(struct view body, struct arena *arena)
     return arena_copy(arena, buf_view(&bytes));
 }
 
+/* The recording borrows from the replies and the arena; only its text is given
+ * away. */
 static bool write_kept(struct quern *quern, const struct job_replies *kept,
                        struct view id, char **text, size_t *size,
                        struct err *err)

@@ -303,6 +303,8 @@ static redisReply *find_schedule(struct quern *quern, const char *name,
     return NULL;
 }
 
+/* To resume, the next time is worked out here: Redis cannot read a cron
+ * expression. */
 static bool pause_schedule(struct quern *quern, const char *name, bool pause,
                            struct err *err)
 {

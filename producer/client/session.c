@@ -206,6 +206,8 @@ static bool list_sessions(struct quern *quern, struct view wanted,
     return true;
 }
 
+/* On failure what was read so far is moved into records all the same, which
+ * frees it. */
 bool quern_sessions(struct quern *quern, const char *tenant,
                     struct quern_records *records, struct quern_error *error)
 {

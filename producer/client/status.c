@@ -114,6 +114,7 @@ static bool state_of(const char *name, enum quern_state *state)
     return false;
 }
 
+/* Two reads, so the result may expire in between: status->expired then. */
 bool status_read(struct quern *quern, struct view id, bool with_result,
                  struct quern_status *status, struct err *err)
 {

@@ -101,6 +101,8 @@ static bool count_rows(struct tenant_census *census, const redisReply *reply,
     return true;
 }
 
+/* Counts the jobs that have not ended, but for those in lanes: of these there
+ * may be very many, and Redis has their number (count_lanes()). */
 static bool tenant_count_jobs(struct tenant_census *census,
                               unsigned int partition, struct err *err)
 {
@@ -134,6 +136,8 @@ static bool tenant_count_jobs(struct tenant_census *census,
 /* --- limits, and what is spent ---------------------------------------------
  */
 
+/* Adds what the tenants' jobs that ended today have used: fields "tokens
+ * <tenant>" and "cost <tenant>" of the hash of this queue and day (UTC). */
 static bool count_use(struct tenant_census *census, unsigned int partition,
                       uint64_t now, struct err *err)
 {

@@ -300,6 +300,9 @@ static enum pace step_away(void *owner)
 
 /* --- LISTENING: what is due, then what is published ----------------------- */
 
+/* Due jobs first: while one is due, nothing is read from the subscriber, so
+ * what is published waits in its socket. Then the quiet job whose silence lasts
+ * longest, or a message, whichever comes first. */
 static enum pace step_listening(void *owner)
 {
     struct quern_watch *watch = owner;
