@@ -47,9 +47,9 @@ struct intake {
     struct intake_events events;
     void *owner;
     struct link *link;
-    struct alarm
-        *alarm; /* while the link is ready: the end of healing; while it
-                   is not: the end of what a take may have started */
+    /* While the link is ready: the end of healing. While it is not: the end of
+     * the leases of what a lost take may have started. */
+    struct alarm *alarm;
     struct key *streams; /* the most urgent first */
     size_t count;        /* of streams */
     struct view *queues;
