@@ -27,7 +27,8 @@
 enum { MAX_IDLE = 3 }; /* useless replies in a row that end a job */
 enum next_action { NEXT_ASK, NEXT_CALL, NEXT_END };
 
-/* One call of the turn. Its texts are in the conversation's arena. */
+/* One call of the turn. Its texts are in the conversation's arena, or the
+ * job's. */
 struct call {
     char id[24];           /* ours: "turn.index" */
     const char *call_id;   /* the model's own, made unique; "": it has none */
