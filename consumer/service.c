@@ -58,7 +58,7 @@ static void notify(const char *text)
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
     if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
                size) < 0)
-        log_line("systemd.deaf", "{s:s}", "why", strerror(errno));
+        log_line("systemd.unreachable", "{s:s}", "why", strerror(errno));
     close(fd);
 }
 

@@ -50,8 +50,8 @@ static enum pace step_claimed(void *owner)
 static void forget(struct attempt *attempt, const char *why)
 {
     struct session_record *record = &session_memo(attempt->session)->record;
-    log_line("session.forgot", "{s:s, s:s}", "job", attempt->origin.id, "why",
-             why);
+    log_line("session.history_lost", "{s:s, s:s}", "job", attempt->origin.id,
+             "why", why);
     record->history = (struct view){ 0 };
     record->history_bytes = record->exchanges = 0;
 }

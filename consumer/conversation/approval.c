@@ -45,8 +45,8 @@ bool approval_apply(struct conversation *conversation,
     struct call *call = find_call(conversation, record);
     if (!call)
         return err_set(err, ERR_RETRY, "internal",
-                       "record %zu of the journal approves a call that nobody "
-                       "made",
+                       "record %zu of the journal approves a call that is in "
+                       "no reply",
                        conversation->records);
     if (record->verdict == VERDICT_REGENERATE && !is_begun(conversation)) {
         throw_away(conversation, record->observation);

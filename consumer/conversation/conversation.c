@@ -242,7 +242,8 @@ static bool apply_inner(struct conversation *conversation,
         return true;
     }
     return err_set(err, ERR_RETRY, "internal",
-                   "record %zu of the journal answers what nobody asked",
+                   "record %zu of the journal is the result of a call that "
+                   "was not begun",
                    conversation->records);
 }
 
@@ -320,8 +321,8 @@ static bool apply_tool(struct conversation *conversation,
     struct call *call = find_call(conversation, record->call);
     if (!call)
         return err_set(err, ERR_RETRY, "internal",
-                       "record %zu of the journal is about a call that nobody "
-                       "made",
+                       "record %zu of the journal is about a call that is in "
+                       "no reply",
                        conversation->records);
     if (record->kind == RECORD_TOOL_INTENT) {
         call->intended = true;

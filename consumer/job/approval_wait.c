@@ -66,8 +66,8 @@ bool approval_wait_is_due(struct attempt *attempt)
         decide_approval(&attempt->conversation, &terms, &why);
     if (!call)
         return false;
-    log_line("job.asks", "{s:s, s:s, s:s}", "job", attempt->origin.id, "call",
-             call->id, "tool", call->tool);
+    log_line("approval.asked", "{s:s, s:s, s:s}", "job", attempt->origin.id,
+             "call", call->id, "tool", call->tool);
     leave_session(attempt);
     write_question(attempt, &terms, call, &why);
     attempt->approval.call = call;

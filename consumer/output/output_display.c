@@ -113,8 +113,9 @@ static void add_part(struct output *output, struct display *display,
 {
     const struct kind *kind = kind_of(mime);
     struct view name = part_name(output, kind, update);
-    const char *why = mime_is_sound(mime) ? why_not(output, kind, bytes)
-                                          : "dropped, its media type is none";
+    const char *why = mime_is_sound(mime)
+                          ? why_not(output, kind, bytes)
+                          : "dropped, its media type is not valid";
     if (why) {
         output_note(output, name, why);
         return;
