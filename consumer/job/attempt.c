@@ -192,7 +192,7 @@ static enum pace end_as(struct attempt *attempt, int status,
     return machine_go(&attempt->machine, SAVING);
 }
 
-static void drop_step(struct attempt *attempt)
+static void drop_activity(struct attempt *attempt)
 {
     struct activity *activity = attempt->activity;
     attempt->activity = NULL;
@@ -212,7 +212,7 @@ static bool has_stopped(struct attempt *attempt)
     if (goes_on && activity->kind->stop &&
         !activity->kind->stop(activity, attempt->stop))
         return false;
-    drop_step(attempt);
+    drop_activity(attempt);
     session_abandon(attempt->session);
     return true;
 }
@@ -242,7 +242,7 @@ static void heed_stop(void *owner)
     if (attempt->stop == STOP_LOST) {
         /* Redis would refuse the writes that wait. The session at the executor
          * is for the next attempt, so nothing is interrupted or closed. */
-        drop_step(attempt);
+        drop_activity(attempt);
         session_abandon(attempt->session);
         store_drop(&attempt->store);
         machine_go(&attempt->machine, ENDED);
@@ -362,7 +362,7 @@ static enum pace step_working(void *owner)
     bool parks = attempt->activity->end == ACTIVITY_PARKS;
     if (attempt->stop != STOP_NONE)
         return AGAIN;
-    drop_step(attempt);
+    drop_activity(attempt);
     return parks ? machine_go(&attempt->machine, PARKING) : AGAIN;
 }
 
@@ -428,7 +428,7 @@ void attempt_new(const struct partition *partition,
 
 static void attempt_free(struct attempt *attempt)
 {
-    drop_step(attempt);
+    drop_activity(attempt);
     session_free(attempt->session);
     arena_finish(&attempt->history.arena);
     journal_finish(&attempt->journal);
