@@ -134,7 +134,7 @@ static void take_back(struct fold *fold)
 /* ------------------------------------------------------------------ bytes */
 
 /* U+2400 and on: the pictures of the control characters. */
-static void add_picture(struct fold *fold, unsigned char byte)
+static void add_symbol(struct fold *fold, unsigned char byte)
 {
     char picture[] = { '\xe2', '\x90',
                        (char)(byte == DEL ? 0xa1 : 0x80 + byte) };
@@ -164,7 +164,7 @@ static void take_control(struct fold *fold, unsigned char byte)
     else if (byte == '\t')
         add(fold, VIEW("\t"));
     else
-        add_picture(fold, byte);
+        add_symbol(fold, byte);
 }
 
 /* ESC [ argument letter: the commands that progress bars use have their effect;

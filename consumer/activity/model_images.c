@@ -106,8 +106,8 @@ static bool take(struct model_turn *turn, const redisReply *reply,
 
 /* Answers come in the order of the questions. One that finds the turn in
  * another state is of a turn that was stopped. */
-static void on_picture(void *owner, const redisReply *reply,
-                       const struct err *why)
+static void on_image(void *owner, const redisReply *reply,
+                     const struct err *why)
 {
     struct attempt *attempt = owner;
     struct model_turn *turn = model_turn_of(attempt->activity);
@@ -130,7 +130,7 @@ static void ask_for(struct attempt *attempt, struct view blob)
     blob_ask_head(&command, &attempt->consumer->names,
                   attempt->partition->number, blob,
                   attempt->consumer->settings.limits.picture_bytes);
-    store_send(&attempt->store, &command, on_picture, attempt);
+    store_send(&attempt->store, &command, on_image, attempt);
     command_finish(&command);
 }
 

@@ -24,7 +24,7 @@ struct reply_retrieval {
     struct model_endpoint *home;
     struct retrieval *running;    /* NULL: nothing is being fetched */
     bool begun;                   /* followers have heard pieces of it */
-    enum retrieved what;          /* what the last question has brought */
+    enum retrieval_outcome what;  /* what the last question has brought */
     struct model_failure failure; /* unless that was the reply */
     uint64_t since_ms; /* when it was asked for first, by the loop's clock; 0:
                           not yet */
@@ -175,7 +175,7 @@ static void on_reasoning(void *owner, struct view text)
 
 /* That the endpoint has kept a reply does not show that it can make one now, so
  * an answer does not close its breaker. */
-static void tell_endpoint(struct model_turn *turn, enum retrieved what,
+static void tell_endpoint(struct model_turn *turn, enum retrieval_outcome what,
                           const struct model_failure *failure)
 {
     if (what == RETRIEVED_AWAY)
@@ -193,7 +193,7 @@ static void stay(struct model_turn *turn)
     turn->retrieval->home = NULL;
 }
 
-static void on_done(void *owner, enum retrieved what,
+static void on_done(void *owner, enum retrieval_outcome what,
                     const struct model_reply *reply,
                     const struct model_failure *failure)
 {

@@ -39,7 +39,7 @@ static bool may_be_shown(struct view mime)
 
 /* An upload is judged by its name if the job does not give a type. Before it is
  * sent, its bytes decide. */
-static bool may_be_picture(const struct file_ref *file)
+static bool may_be_image(const struct file_ref *file)
 {
     static const char *const endings[] = { ".png", ".jpg", ".jpeg", ".gif",
                                            ".webp" };
@@ -91,7 +91,7 @@ size_t images_choose(const struct conversation *conversation, uint64_t most,
     const struct file_ref *files = conversation->job->files.items;
     const json_t *message = conversation_task(conversation);
     for (size_t i = conversation->job->files.count; i-- > 0;)
-        if (may_be_picture(&files[i]))
+        if (may_be_image(&files[i]))
             choose(&choice, files[i].name, files[i].blob, files[i].bytes,
                    message);
     return choice.count;

@@ -139,7 +139,7 @@ static void add_prompts(json_t *json, const struct terms *terms,
 }
 
 /* Only for models that see: most do not. */
-static void add_pictures(json_t *json, const struct terms *terms)
+static void add_image_limits(json_t *json, const struct terms *terms)
 {
     if (terms->pictures == 0)
         return;
@@ -178,7 +178,7 @@ void terms_write(const struct terms *terms,
     add_limit(json, "max_total_tokens", terms->max_total_tokens);
     add_limit(json, "max_cost", terms->max_cost);
     add_endpoint(json, conversation, terms->endpoint);
-    add_pictures(json, terms);
+    add_image_limits(json, terms);
     if (terms->blob_url && *terms->blob_url != '\0')
         json_object_set_new(json, "blob_url", json_string(terms->blob_url));
     json_dump_callback(json, write_piece, out, JSON_COMPACT);

@@ -164,11 +164,11 @@ struct attempt {
     uint64_t renewed_ms; /* when blobs were renewed last, by the loop's clock;
                             0: not by this attempt */
 
-    struct buf partial;   /* what people saw of a reply that broke off: the
-                             answer of a job that is stopped meanwhile */
-    struct ending ending; /* how the job ends; filled from SAVING on */
-    struct arena answer;  /* of what ending points to */
-    struct buf result;    /* encoded */
+    struct buf partial;        /* what people saw of a reply that broke off: the
+                                  answer of a job that is stopped meanwhile */
+    struct job_outcome ending; /* how the job ends; filled from SAVING on */
+    struct arena answer;       /* of what ending points to */
+    struct buf result;         /* encoded */
 };
 
 /* Makes an attempt and runs it; it takes a free place in consumer->slots, which

@@ -74,7 +74,7 @@ enum pace step_saved(void *owner)
 static void complete_ending(struct attempt *attempt)
 {
     struct terms terms = attempt_terms(attempt);
-    struct ending *ending = &attempt->ending;
+    struct job_outcome *ending = &attempt->ending;
     ending->id = view_of(attempt->origin.id);
     ending->attempts = attempt->origin.number;
     ending->queued_ms = attempt->origin.queued_ms;
@@ -110,7 +110,7 @@ static void on_end_written(void *owner, const redisReply *reply,
 static void send_finish(struct attempt *attempt)
 {
     const struct consumer *consumer = attempt->consumer;
-    const struct ending *ending = &attempt->ending;
+    const struct job_outcome *ending = &attempt->ending;
     const struct usage usage = spending_total(&attempt->conversation.spending);
     CLEANUP(buf_finish) struct buf event;
     result_write(&attempt->result, &attempt->conversation, ending);
@@ -147,7 +147,7 @@ enum pace enter_finishing(void *owner)
 enum pace step_finished(void *owner)
 {
     struct attempt *attempt = owner;
-    const struct ending *ending = &attempt->ending;
+    const struct job_outcome *ending = &attempt->ending;
     log_line("job.finished", "{s:s, s:s, s:s, s:s, s:I, s:I}", "job",
              attempt->origin.id, "status", job_state_names[ending->status],
              "code", ending->why.code, "why", ending->why.text, "turns",

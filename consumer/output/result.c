@@ -185,13 +185,14 @@ static void collect_files(struct result_writer *writer)
 }
 
 static struct view answer_of(const struct conversation *conversation,
-                             const struct ending *ending)
+                             const struct job_outcome *ending)
 {
     return ending->answer.len > 0 ? ending->answer
                                   : conversation_answer(conversation);
 }
 
-static void collect(struct result_writer *writer, const struct ending *ending)
+static void collect(struct result_writer *writer,
+                    const struct job_outcome *ending)
 {
     struct conversation *conversation = writer->conversation;
     struct result *result = &writer->result;
@@ -368,9 +369,9 @@ static void note_summaries(const struct summary *summary, struct buf *notes)
 /* Members of the job that nobody knows: a mistake in a name may be why the job
  * does not do what was meant. */
 static void note_unknown(const struct conversation *conversation,
-                         const struct ending *ending, struct buf *notes)
+                         const struct job_outcome *ending, struct buf *notes)
 {
-    const struct unknown *unknown = ending->unknown;
+    const struct unknown_members *unknown = ending->unknown;
     if (conversation && conversation->job)
         unknown = &conversation->job->unknown;
     if (!unknown || unknown->count == 0)
@@ -380,7 +381,7 @@ static void note_unknown(const struct conversation *conversation,
 }
 
 void result_write(struct buf *out, struct conversation *conversation,
-                  const struct ending *ending)
+                  const struct job_outcome *ending)
 {
     struct result_writer writer = { .conversation = conversation };
     struct result *result = &writer.result;
@@ -415,7 +416,7 @@ void result_write(struct buf *out, struct conversation *conversation,
 }
 
 void result_event(struct buf *out, const struct conversation *conversation,
-                  const struct ending *ending)
+                  const struct job_outcome *ending)
 {
     struct event_data data = { .ms = ending->total_ms,
                                .error = result_error_of(&ending->why) };

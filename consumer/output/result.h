@@ -11,7 +11,7 @@
 #include "consumer/conversation/conversation.h"
 
 /* How a job ends, as far as the conversation does not say it. All borrowed. */
-struct ending {
+struct job_outcome {
     struct view id;
     int status;        /* enum job_state, a terminal one */
     struct err why;    /* of failed, incomplete, cancelled; zeroed: no error */
@@ -25,20 +25,20 @@ struct ending {
      * given out, of struct file_ref; the record that is shown. */
     struct list listing, files;
     struct session_record record;
-    struct list metadata;          /* if the job could not be read */
-    const struct unknown *unknown; /* members that were unknown, if the job
-                                      could not be read; may be NULL */
+    struct list metadata;                  /* if the job could not be read */
+    const struct unknown_members *unknown; /* members that were unknown, if the
+                                      job could not be read; may be NULL */
 };
 
 /* Initializes out. conversation: NULL or zeroed when the job could not even be
  * read.
  */
 void result_write(struct buf *out, struct conversation *conversation,
-                  const struct ending *ending);
+                  const struct job_outcome *ending);
 
 /* The data of the terminal event: initializes out. */
 void result_event(struct buf *out, const struct conversation *conversation,
-                  const struct ending *ending);
+                  const struct job_outcome *ending);
 
 /* The error as results and events carry it; borrows why. */
 struct result_error result_error_of(const struct err *why);

@@ -39,7 +39,7 @@ struct pending_take {
 };
 
 /* What Redis may refuse for good: the login, take, the blocking read. */
-enum wanted { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
+enum intake_request { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
 
 struct intake {
     struct partition *partition; /* NULL: freed, its link not yet */
@@ -63,7 +63,8 @@ struct intake {
     unsigned int take_heals;      /* takes that failed in a row */
     unsigned int read_heals;      /* reads, which may fail where takes do not */
     uint64_t rounds, rounds_seen; /* answers; as intake_is_well() saw them */
-    unsigned refused; /* of enum wanted; until Redis does not refuse it */
+    unsigned
+        refused; /* of enum intake_request; until Redis does not refuse it */
     uint64_t tickets; /* the last one */
     struct pending_take pending;
     struct arrival *arrivals; /* at most one of each stream */
@@ -88,7 +89,8 @@ static void end_round(struct intake *intake)
 
 static void send_take(struct intake *intake);
 
-static void set_refused(struct intake *intake, enum wanted what, bool refused)
+static void set_refused(struct intake *intake, enum intake_request what,
+                        bool refused)
 {
     intake->refused &= ~(unsigned)what;
     if (refused)
