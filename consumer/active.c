@@ -1,14 +1,14 @@
-/* active.c - may what a cell displayed act, where a page shows it? */
+/* active.c - whether what a cell displayed could run scripts in a page. */
 #include "consumer/active.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-/* A larger image is not looked at, as others wait meanwhile: it is active. */
+/* A larger image counts as active: reading it would hold up the loop. */
 enum { MOST_SVG_BYTES = 4 << 20 };
 
-/* Types that nobody runs. */
+/* Types in which nothing is run. */
 static const char *const passive_types[] = {
     "image/png",  "image/jpeg",       "image/gif",
     "image/webp", "text/plain",       "text/csv",
@@ -96,7 +96,7 @@ static struct view skip(struct view text, size_t bytes)
     return (struct view){ text.data + bytes, text.len - bytes };
 }
 
-/* Up to any of the characters. */
+/* Reads up to any of the characters. */
 static struct view until(struct view text, const char *ends)
 {
     size_t len = 0;
@@ -133,8 +133,8 @@ static struct view without_prefix(struct view name)
 
 /* ------------------------------------------------------------------- values */
 
-/* No value can say in another way what is looked for: by numbers of characters,
- * or by CSS's backslash. */
+/* The value has no other spelling of what is looked for: neither numbers of
+ * characters nor CSS's backslash. */
 static bool is_literal(struct view value)
 {
     static const char *const names[] = { "&amp;", "&lt;", "&gt;", "&quot;",
@@ -153,7 +153,7 @@ static bool is_literal(struct view value)
     return true;
 }
 
-/* What CSS, or an attribute that CSS reads, draws with is in the image. */
+/* CSS, or an attribute that CSS reads, uses only what is in the image. */
 static bool draws_from_inside(struct view value)
 {
     static const char *const ways[] = { "@", "image(", "image-set(", "src(",
@@ -191,7 +191,7 @@ static bool attribute_is_passive(struct view name, struct view value)
 
 /* --------------------------------------------------------------------- tags */
 
-/* Reads name="value" at *text; false: it is none, or one that acts. */
+/* Reads name="value" at *text. False: there is none, or one that is active. */
 static bool read_attribute(struct view *text)
 {
     struct view name = until(*text, " \t\r\n=/><\"'"), value;
@@ -243,7 +243,8 @@ static bool read_tag(struct view *text)
            read_style(text);
 }
 
-/* Reads a comment that ends alike for whoever reads XML and HTML. */
+/* Reads a comment that ends at the same place for readers of XML and of HTML.
+ */
 static bool read_comment(struct view *text)
 {
     const char *end = find(*text, "-->");

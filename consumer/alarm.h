@@ -1,7 +1,7 @@
 /* alarm.h - a timer that may be freed at any time.
  *
- * libuv closes its handles later, from the loop; an alarm does that by itself,
- * so what owns one can be freed at once. After alarm_free() nothing rings. */
+ * libuv closes its handles later, from the loop. An alarm does that by itself,
+ * so its owner can be freed at once. After alarm_free() it does not ring. */
 #ifndef CONSUMER_ALARM_H
 #define CONSUMER_ALARM_H
 
@@ -10,10 +10,12 @@
 #include <uv.h>
 
 struct alarm;
+/* May free the alarm. */
 typedef void alarm_ring(void *owner);
 
 struct alarm *alarm_new(uv_loop_t *loop, alarm_ring *ring, void *owner);
-void alarm_set(struct alarm *alarm, uint64_t ms); /* from now; rings once */
+/* Rings once, ms from now, from the loop; an earlier setting is forgotten. */
+void alarm_set(struct alarm *alarm, uint64_t ms);
 void alarm_stop(struct alarm *alarm);
 bool alarm_is_set(const struct alarm *alarm);
 void alarm_free(struct alarm *alarm); /* accepts NULL */

@@ -131,8 +131,7 @@ static bool read_size(struct view bytes, uint64_t *width, uint64_t *height)
            jpeg_size(at, bytes.len, width, height);
 }
 
-/* They may lie: code says of any bytes that they are of a kind that nobody has
- * looked into. */
+/* Only the header was read, and code may have written a false one. */
 bool image_size(struct view bytes, uint64_t *width, uint64_t *height)
 {
     uint64_t across, down;

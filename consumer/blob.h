@@ -29,13 +29,13 @@ void blob_put(struct store *store, const struct names *names, struct view name,
 void blob_get(struct store *store, const struct names *names, struct view name,
               store_done *done, void *owner);
 
-/* What cells have left: each blob lives so long from now, or longer as it does.
- * results: of struct record. */
+/* Queues writes that let the blobs of these results live for ttl_ms from now
+ * on, unless they live longer anyway. */
 void blobs_renew(struct store *store, const struct names *names,
                  const struct record *results, size_t count, uint64_t ttl_ms);
 
-/* Pixels of a PNG, JPEG or GIF; false, and nothing written, when the bytes are
- * none of them or claim more than MAX_PIXELS. */
+/* The size in pixels of a PNG, JPEG or GIF. False, and nothing is written, when
+ * the bytes are none of them or claim more than MAX_PIXELS in all. */
 bool image_size(struct view bytes, uint64_t *width, uint64_t *height);
 
 /* "image/png" of "chart.png"; application/octet-stream when not known. */

@@ -1,4 +1,5 @@
-/* consumer.c - the names that the parts of one consumer share. */
+/* consumer.c - what the parts of one consumer ask of it: whether it claims
+ * jobs, and the names of its queues and streams. */
 #include "consumer/consumer.h"
 
 #include <stdlib.h>

@@ -3,10 +3,11 @@
  *   intake --entries--> attempts --store--> Redis
  *     ^                 |  |  `--session--> quern-executor
  *     `---free slots----'  `-----model call--> endpoints
- *   lease: beats for all attempts          sweep: leases of dead consumers
- *   these four, and store, once for each partition of the fleet
+ *   lease: renews the leases of all attempts
+ *   sweep, upkeep: put back jobs of dead consumers, and more
  *
- * One loop, one thread. */
+ * Intake, store, lease, sweep and upkeep are there once for each partition of
+ * the fleet. One loop, one thread: nothing here needs a lock. */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
 
@@ -39,9 +40,10 @@ enum {
 enum mode {
     MODE_SERVING,
     MODE_QUIET,    /* claims nothing, finishes what runs */
-    MODE_DRAINING, /* and then exits */
+    MODE_DRAINING, /* the same, and then exits */
 };
 
+/* The only one of this process: main.c has it. */
 struct consumer {
     uv_loop_t *loop;
     struct consumer_settings settings;
@@ -56,34 +58,38 @@ struct consumer {
     struct http *http;
     struct endpoints endpoints;
     struct prompts prompts;
-    struct catalog catalog;  /* what models, and their code, may call */
-    struct mcp *mcp;         /* servers that have more of that */
-    struct toolset *toolset; /* all of it, for jobs that begin now */
+    struct catalog catalog;  /* tools that models, and their code, may call */
+    struct mcp *mcp;         /* servers that have more of them */
+    struct toolset *toolset; /* all tools, for jobs that begin now */
     struct tool_host tool_host;
     struct fleet *fleet;
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
 
-    const struct jobs *jobs; /* who works on what the queue brings */
+    const struct jobs *jobs; /* &attempts of job/attempts.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */
-    size_t running;
-    size_t coming; /* slots kept for a take that has no answer yet */
-    size_t stream_memory_left; /* bytes; whole streams of cells are held so */
-    uint64_t serials;          /* of attempts */
-    void (*on_ended)(struct consumer *consumer); /* a slot is free, or
-                                                    a read is over */
+    size_t running;          /* slots that are not free */
+    size_t coming;           /* slots kept for a take that has no answer yet */
+    size_t stream_memory_left; /* bytes of CONSUMER_STREAM_BYTES that no running
+                                  cell uses, see output.h */
+    uint64_t serials;          /* of attempts: the last one */
+    /* A slot has become free, or a read has ended while the consumer leaves. */
+    void (*on_ended)(struct consumer *consumer);
 };
 
-/* It may take more jobs: it is serving, and has an executor, or needs none.
- * Every job may need one; what it takes without one it could only hold. */
+/* Whether it may take more jobs: it serves, and has an executor or is set to
+ * need none. Every job may need an executor, and without one it could only hold
+ * it. */
 bool consumer_claims(const struct consumer *consumer);
 
-/* Both are parts of keys. Error: bad_setting, as setting.h has a check's. */
+/* Whether these can be parts of keys. Error: bad_setting, as setting.h has a
+ * check's. */
 bool consumer_check_queues(const char *queues, struct err *err);
 bool consumer_check_name(const char *name, struct err *err);
 
-/* Their names, which the settings hold; count in *count. free() it. */
+/* The names of the queues, which are views of the settings; count in *count.
+ * free() it. */
 struct view *consumer_queues(const struct consumer *consumer, size_t *count);
 
 /* The streams to claim from, the most urgent first: high of every queue, then

@@ -1,9 +1,9 @@
-/* fold.c - a stream as a terminal would leave it. */
+/* fold.c - the text that a terminal would show in the end. */
 #include "consumer/fold.h"
 
 enum {
-    LINE_BYTES = 4096,   /* a longer line is not held back any more */
-    STRING_BYTES = 1024, /* the longest title or link that is believed */
+    LINE_BYTES = 4096,   /* of a longer line the start cannot be drawn over */
+    STRING_BYTES = 1024, /* a longer title or link is taken for text */
     ESC = 0x1b,
     BEL = 0x07,
     DEL = 0x7f,
@@ -53,7 +53,7 @@ static void keep_first(struct fold *fold)
     fold->at--;
 }
 
-/* Nothing can be drawn over any more. */
+/* What is there now can no more be drawn over. */
 static void keep_all(struct fold *fold)
 {
     fold->at = fold->count - 1;
@@ -133,7 +133,7 @@ static void take_back(struct fold *fold)
 
 /* ------------------------------------------------------------------ bytes */
 
-/* U+2400 and on: the symbols of the control characters. */
+/* U+2400 and on: the pictures of the control characters. */
 static void add_symbol(struct fold *fold, unsigned char byte)
 {
     char symbol[] = { '\xe2', '\x90',
@@ -167,7 +167,8 @@ static void take_control(struct fold *fold, unsigned char byte)
         add_symbol(fold, byte);
 }
 
-/* ESC [ argument letter: what bars draw with has its effect, all else none. */
+/* ESC [ argument letter: the commands that progress bars use have their effect;
+ * all others have none. */
 static void take_command(struct fold *fold, unsigned char letter)
 {
     enum { WHOLE_LINE = 2 };

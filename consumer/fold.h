@@ -1,10 +1,11 @@
-/* fold.h - a stream as a terminal would leave it, to be read as text.
+/* fold.h - the text that a terminal would show in the end, when a stream was
+ * written to it.
  *
- * Escape sequences are gone; of a line that was drawn over, a progress bar's,
- * its last state stands: by \r, or by going up to it (ESC [ A), as bars below
- * one another do, up to FOLD_ROWS lines. \b takes a character back; other
+ * Escape sequences are left out. A line that was drawn over, as a progress bar
+ * is, has its last state: after \r, or after going up to it (ESC [ A), as
+ * several bars do, up to FOLD_ROWS lines. \b takes a character back; other
  * control characters are shown by their pictures (U+2400 ...). Head and tail of
- * that are kept, however much comes. Bytes come in any pieces. */
+ * the text are kept, however much comes. Bytes may come in any pieces. */
 #ifndef CONSUMER_FOLD_H
 #define CONSUMER_FOLD_H
 
@@ -24,7 +25,7 @@ enum { FOLD_ROWS = 8 };
 struct fold_row {
     struct buf text;
     bool windows; /* it ends in \r\n */
-    bool begun;   /* it is long: its start has gone to kept, and stays */
+    bool begun; /* it is so long that its start is in kept already, for good */
 };
 
 struct fold {
@@ -32,22 +33,23 @@ struct fold {
     struct fold_row rows[FOLD_ROWS]; /* the last ones; first is above */
     size_t first, count, at;         /* a ring; at: the row of the cursor */
     enum fold_state state;
-    size_t string;   /* bytes since FOLD_STRING: a stray ESC ] is no end */
-    size_t argument; /* of FOLD_CONTROL, the first one */
-    bool returned;   /* the last byte was a \r */
-    bool over;       /* nor does what comes follow what its line has */
-    bool changed;    /* what is kept is not what came */
+    size_t string;   /* bytes since FOLD_STRING; bounded, so that a stray ESC ]
+                        does   not hide all that follows */
+    size_t argument; /* of FOLD_CONTROL: the first number */
+    bool returned; /* the last byte was a \r: what comes draws over the line */
+    bool over;     /* the same, since the cursor has moved to the line */
+    bool changed;  /* the text differs from the bytes that came */
 };
 
-/* max: bytes that are kept. */
+/* max: how many bytes of the text are kept. */
 void fold_init(struct fold *fold, size_t max);
 void fold_finish(struct fold *fold);
 void fold_add(struct fold *fold, struct view bytes);
-/* So many did not come. */
+/* So many bytes did not come. */
 void fold_skip(struct fold *fold, size_t bytes);
 
-/* Appends what is kept, clean, with the gap stated, in at most max bytes.
- * False: it is not, byte for byte, what came. Nothing may come after. */
+/* Appends what is kept as UTF-8, with the gap stated, in at most max bytes.
+ * True: it is byte for byte what came. Nothing may be added after this. */
 bool fold_print(struct fold *fold, struct buf *out, size_t max);
 
 #endif

@@ -16,8 +16,10 @@ static long long now_ms(void)
     return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The rest is an object of its own: without its brace it goes on behind ours.
- * People read logs on terminals, so what is hidden is written as a number. */
+/* The rest is an object of its own: without its opening brace it follows our
+ * members. People read logs on terminals, so characters that do not show are
+ * written as \u....
+ */
 static void compose(struct buf *line, const char *what, json_t *rest)
 {
     CLEANUP(cleanup_free) char *object = json_dumps(rest, JSON_COMPACT);
@@ -42,7 +44,7 @@ void log_line(const char *what, const char *format, ...)
         rest = json_pack("{s:s}", "fault", fault.text);
     CLEANUP(buf_finish) struct buf line;
     compose(&line, what, rest);
-    /* In one write: others may write there too. */
+    /* In one call: other processes may write there, too. */
     fwrite(line.data, 1, line.len, stderr);
     json_decref(rest);
 }

@@ -5,14 +5,15 @@
 #include <jansson.h>
 #include <uv.h>
 
-/* {"at": ms since 1970, "what": what, ...}: the rest by jansson's json_pack()
- * format, an object: log_line("job.finished", "{s:s, s:I}", "job", id, ...).
- * Never a secret, never at length what a job or a model said. */
+/* Writes {"at": ms since 1970, "what": what, ...}. The rest is given as an
+ * object in the format of jansson's json_pack(): log_line("job.finished",
+ * "{s:s, s:I}", "job", id, ...). Never write a secret, nor long texts of a job
+ * or a model. */
 void log_line(const char *what, const char *format, ...);
 
-/* From now on lines leave once a turn of the loop, before it waits, and when an
- * assertion fails: a busy consumer writes many. Close turn when the loop has
- * run out. */
+/* From now on lines are gathered, and written once in each iteration of the
+ * loop, before it waits, and at a failed assertion: a busy consumer has many.
+ * The caller closes turn when the loop has run out. */
 void log_gather(uv_loop_t *loop, uv_prepare_t *turn);
 
 #endif

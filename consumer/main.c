@@ -18,12 +18,13 @@
 #include "consumer/tools/reader.h"
 
 enum {
-    OWN_FILES =
-        64, /* Redis, the executor, the loop, names that are looked up */
-    SLOT_FILES = 2, /* a model, and a tool */
+    /* Descriptors beside those of jobs: Redis, the executor, the loop, DNS. */
+    OWN_FILES = 64,
+    SLOT_FILES = 2, /* of a job: a connection to a model, and one to a tool */
 };
 
-/* host.process.chance: never two alike, also after a restart. */
+/* host.pid.random: a name that no consumer had before, also after a restart.
+ * Leases of an earlier process must not look like ours. */
 static void make_name(struct consumer *consumer)
 {
     unsigned int chance = 0;
@@ -51,8 +52,8 @@ static void raise_file_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A slot for which there is no descriptor would take a job, and its model would
- * get the blame. */
+/* A slot for which there are no descriptors would take a job, whose request
+ * would then fail as if the model were away. */
 static void fit_slots(struct consumer_settings *settings)
 {
     struct rlimit limit;
@@ -180,7 +181,7 @@ static void on_executor_state(void *owner)
     partitions_report(consumer->partitions);
 }
 
-/* For jobs that begin from now on. */
+/* Makes the toolset of jobs that begin from now on. */
 static bool equip(struct consumer *consumer, struct err *err)
 {
     struct catalog all;

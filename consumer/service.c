@@ -1,4 +1,4 @@
-/* service.c - what the outside world says to the process, and is told. */
+/* service.c - signals, drains and systemd. */
 #include "consumer/service.h"
 
 #include <errno.h>
@@ -15,11 +15,11 @@
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/partition.h"
 
-/* For the releases to be written: so many turns of the loop. A machine that
- * stood still has answers waiting, and a single alarm would ring before they
- * are read. */
+/* How long the writes that hand jobs back may take, in so many alarms: after a
+ * host stood still, answers of Redis are waiting, and a single alarm would ring
+ * before the loop has read them. */
 enum { HAND_BACK_MS = 5000, HAND_BACK_TURNS = 10 };
-enum { DEPART_MS = 1000 }; /* for Redis to hear that the consumer leaves */
+enum { DEPART_MS = 1000 }; /* how long Redis may take to delist the consumer */
 
 static const int numbers[] = { SIGTERM, SIGINT, SIGTSTP, SIGHUP, SIGUSR1 };
 enum { SIGNALS = sizeof(numbers) / sizeof(numbers[0]) };
@@ -28,14 +28,15 @@ struct service {
     struct consumer *consumer;
     struct service_events events;
     uv_signal_t signals[SIGNALS];
-    size_t open;
-    struct alarm *drain;    /* the end of patience */
+    size_t open;         /* signal handles that are not closed */
+    struct alarm *drain; /* the next step of a drain, unless jobs end before */
     struct alarm *watchdog; /* of systemd */
-    uint64_t watchdog_ms;
-    unsigned int turns; /* of patience, when all is handed back */
-    bool released, exited;
-    bool wished;       /* operators wish the drain, and may take it back */
-    bool departed;     /* Redis has been told, or is not there */
+    uint64_t watchdog_ms;   /* between two reports to it */
+    unsigned int turns;     /* of HAND_BACK_TURNS, still to be waited */
+    bool released;          /* jobs were handed back */
+    bool exited;            /* on_exit was called */
+    bool wished;   /* operators have drained the worker, and may take it back */
+    bool departed; /* Redis was told that the consumer leaves, or is away */
     size_t departures; /* partitions that have not answered to that */
 };
 
@@ -57,7 +58,7 @@ static void notify(const char *text)
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
     if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
                size) < 0)
-        log_line("systemd.deaf", "{s:s}", "why", strerror(errno));
+        log_line("systemd.unreachable", "{s:s}", "why", strerror(errno));
     close(fd);
 }
 
@@ -100,7 +101,7 @@ static void on_departed(void *owner)
         alarm_set(service->drain, 0);
 }
 
-/* The fleet's list loses it first. */
+/* Leaves, after the fleet's list of workers has lost it. */
 static void depart(struct service *service)
 {
     if (service->departed) {
@@ -116,7 +117,7 @@ static void depart(struct service *service)
         alarm_set(service->drain, DEPART_MS);
 }
 
-/* It may leave when it has nothing any more, and is given nothing. */
+/* Leaves when no job runs, and none can arrive any more. */
 static void leave_if_done(struct service *service)
 {
     struct consumer *consumer = service->consumer;
@@ -138,7 +139,7 @@ static void hand_back(struct service *service)
     alarm_set(service->drain, HAND_BACK_MS / HAND_BACK_TURNS);
     for (size_t i = 0; i < consumer->settings.slots; i++)
         consumer->jobs->on_release(consumer, i);
-    leave_if_done(service); /* where nothing runs, nothing will end */
+    leave_if_done(service); /* if nothing runs, no end of a job will do this */
 }
 
 static void on_patience_end(void *owner)
@@ -161,7 +162,9 @@ static void drain(struct service *service)
     }
     consumer->mode = MODE_DRAINING;
     partitions_stop(consumer->partitions);
-    if (!service->wished) /* systemd would not let it go on any more */
+    /* After STOPPING systemd would not let the process go on, but this drain
+     * may be taken back. */
+    if (!service->wished)
         notify("STOPPING=1");
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
@@ -243,7 +246,7 @@ void service_set_draining(struct service *service, bool draining)
         end_wished_drain(service);
 }
 
-/* Not at once: who says so still stands on what would be closed. */
+/* From the loop: the caller may be a callback of what would be closed. */
 void service_leave(struct service *service)
 {
     service->released = true;
@@ -293,7 +296,8 @@ void service_free(struct service *service)
         return;
     alarm_free(service->drain);
     alarm_free(service->watchdog);
-    /* We leave: one more changes nothing, also when libuv has let go of it. */
+    /* A further signal must not kill the process while it leaves: libuv takes
+     * its handler off with the handle. */
     sigemptyset(&set);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaddset(&set, numbers[i]);

@@ -19,7 +19,7 @@ struct redis_settings {
 
 struct endpoint_settings { /* models */
     char *file;            /* JSON, see endpoint.h */
-    char *base_url;        /* of the default one, and so on */
+    char *base_url;        /* this and what follows: of the default endpoint */
     char *key;
     char *model;
 };
@@ -42,45 +42,46 @@ struct search_settings {
     uint64_t cache_bytes;
 };
 
-struct approval_settings { /* by a person */
-    char *tools;           /* that need it */
-    char *otherwise;       /* abort, skip */
-    uint64_t ms;
+struct approval_settings { /* of calls, by a person */
+    char *tools;           /* names of the tools that need it */
+    char *otherwise; /* the verdict when none comes in time: abort, skip */
+    uint64_t ms;     /* that time */
 };
 
-struct limit_settings { /* of a job, where it does not say less */
+struct limit_settings { /* of a job; it may set lower ones itself */
     uint64_t max_turns;
     uint64_t max_tokens;
     uint64_t max_total_tokens;
-    uint64_t max_cost;
+    uint64_t max_cost;       /* micro-dollars */
     uint64_t output_repairs; /* see answer.h */
-    uint64_t repeats;        /* of the same, see brake.h */
-    uint64_t deadline_ms;
-    uint64_t cell_ms;
+    uint64_t repeats;        /* of the same call, see brake.h */
+    uint64_t deadline_ms;    /* of a job that names none, from each start */
+    uint64_t cell_ms;        /* of one cell */
     uint64_t memory_bytes;
-    uint64_t pictures;      /* that a request shows a model that sees */
-    uint64_t picture_bytes; /* of them, in all */
+    uint64_t pictures;      /* of one request, for a model that sees */
+    uint64_t picture_bytes; /* of them together */
 };
 
-struct retry_settings { /* and waiting for what is away */
-    uint64_t max_attempts;
-    uint64_t backoff_ms;
-    uint64_t hold_ms;
-    uint64_t away_ms;
+struct retry_settings {    /* see wait.h */
+    uint64_t max_attempts; /* tries in a row, the first included */
+    uint64_t backoff_ms;   /* before the second one */
+    uint64_t hold_ms;      /* the longest wait in the job's slot */
+    uint64_t away_ms; /* that the executor is away until jobs that need it go
+                         back to their queue */
 };
 
-struct result_settings { /* and events */
-    uint64_t delta_ms;
-    uint64_t ttl_ms;
-    uint64_t dead_ttl_ms;
-    char *blob_url; /* template, see links.h; "": none */
+struct result_settings {  /* and events */
+    uint64_t delta_ms;    /* see progress.h */
+    uint64_t ttl_ms;      /* of results and blobs */
+    uint64_t dead_ttl_ms; /* the same, of jobs that have failed */
+    char *blob_url;       /* template, see links.h; "": none */
 };
 
 struct session_settings {
-    bool save;
-    uint64_t ttl_ms;
-    uint64_t bytes;
-    uint64_t history_bytes; /* of what was said in a session; 0: none */
+    bool save;              /* variables and files */
+    uint64_t ttl_ms;        /* of a record, since it was written last */
+    uint64_t bytes;         /* of all saved files of a session */
+    uint64_t history_bytes; /* of what was said in a session; 0: none is kept */
 };
 
 struct consumer_settings {
@@ -99,11 +100,11 @@ struct consumer_settings {
     char *executor;
     char *prompts;       /* folder, see prompt.h */
     uint64_t partitions; /* 0: as the fleet has them */
-    uint64_t slots;
+    uint64_t slots;      /* jobs at the same time */
     uint64_t lease_ms;
-    uint64_t max_crashes;
-    uint64_t drain_ms;
-    uint64_t redis_ms;
+    uint64_t max_crashes; /* after more lost leases a job fails */
+    uint64_t drain_ms;    /* how long jobs may take to end in a drain */
+    uint64_t redis_ms;    /* for the answer to a command */
 };
 
 extern const struct setting_table settings_table;

@@ -1,4 +1,4 @@
-/* text.c - bytes of unknown worth, made fit to be shown. */
+/* text.c - makes readable text of any bytes. */
 #include "consumer/text.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "schemas/message/limits.h"
 
-/* Bytes of the character that starts with this one; 0: none does. */
+/* How many bytes the character has that starts with this one; 0: none does. */
 static size_t character_bytes(unsigned char first)
 {
     if (first < 0x80)
@@ -71,7 +71,7 @@ static struct view view_tail(struct view view, size_t max)
     return (struct view){ view.data + skip, view.len - skip };
 }
 
-enum { GAP_BYTES = 64 }; /* the longest sentence below */
+enum { GAP_BYTES = 64 }; /* no sentence of add_gap() is longer */
 
 static void add_gap(struct buf *out, size_t bytes)
 {

@@ -1,6 +1,7 @@
 /* activity.c - what all activities of a job have in common. */
 #include "consumer/activity/activity.h"
 
+/* A rest lasts as long as wait.h has said. */
 static uint64_t limit_ms(const struct activity *activity)
 {
     return activity->machine.state == activity->kind->resting
@@ -72,7 +73,7 @@ static enum pace end(struct activity *activity, enum activity_end how)
 {
     activity->end = how;
     alarm_stop(activity->alarm);
-    return WAIT;
+    return WAIT; /* step_working() of attempt.c sees the end */
 }
 
 enum pace activity_done(struct activity *activity)
@@ -88,7 +89,7 @@ enum pace activity_park(struct activity *activity)
 enum pace activity_fail(struct activity *activity, const struct err *why)
 {
     attempt_fail(activity->attempt, why);
-    return WAIT; /* the attempt stops */
+    return WAIT; /* step_working() sees the stop, and heed_stop() acts */
 }
 
 enum pace activity_request(struct activity *activity,

@@ -1,4 +1,4 @@
-/* cell.c - the code of one call is run, and what comes of it observed.
+/* cell.c - runs the code of one call, and writes down what comes of it.
  *
  *   PREPARING --> INTENDING --> RUNNING --> COLLECTING --> RECORDING --> over
  *     ^ |  |                     ^   ^                         ^
@@ -8,7 +8,13 @@
  *     v v                            v
  *     RESTING, after a failure that may pass
  *
- * INTENDING and RECORDING write the journal: tool_intent, tool_result. */
+ * INTENDING and RECORDING write the journal: tool_intent, tool_result. The code
+ * is sent to the executor only when the intent is durable. So an attempt that
+ * finds an intent without a result knows that the code may have run, and asks
+ * the executor by the call's id, which the executor runs once.
+ *
+ * PREPARING opens the session before the intent is written: while that fails
+ * the journal says rightly that nothing was run. */
 #include <stdlib.h>
 
 #include "consumer/activity/code_calls.h"
@@ -16,7 +22,7 @@
 #include "consumer/output/output.h"
 #include "schemas/message/limits.h"
 
-enum { EVENT_CODE_BYTES = 32 << 10 };
+enum { EVENT_CODE_BYTES = 32 << 10 }; /* of the code, in tool.started */
 
 enum {
     PREPARING,
@@ -30,13 +36,14 @@ enum {
 
 struct cell_activity {
     struct activity activity;
-    const struct call *call; /* of the conversation */
+    const struct call *call; /* of the conversation, until its next reply */
     struct buf code;
-    bool sent_before; /* the call, by an attempt before this one */
-    uint64_t asked_ms;
+    bool sent_before;  /* an attempt before this one wrote the intent, and may
+                          have sent the call */
+    uint64_t asked_ms; /* when it was sent, by the loop's clock */
     struct output output;
-    struct tool_uses uses; /* of its code, going on */
-    struct buf record;     /* of its result */
+    struct tool_uses uses; /* tools that its code calls, and that go on */
+    struct buf record;     /* of its result, encoded */
 };
 
 static struct record record_of(const struct cell_activity *cell, int kind)
@@ -56,7 +63,8 @@ static struct record record_of(const struct cell_activity *cell, int kind)
 /* ------------------------------------------------------ calls not carried out
  */
 
-/* The model is told why, so that it can do better. */
+/* Writes a result instead of running the code: the model is told why, so that
+ * it can do better. */
 static enum pace refuse(struct cell_activity *cell, enum ruling ruling,
                         const struct err *why)
 {
@@ -77,7 +85,8 @@ static enum pace refuse(struct cell_activity *cell, enum ruling ruling,
 
 /* -------------------------------------------------------------- preparing */
 
-/* Of a job that brings its own cells, and a session that ends with it. */
+/* No cell follows in this session: the job brings its own cells, this is the
+ * last one, and the session ends with the job. */
 static bool is_last(const struct cell_activity *cell)
 {
     const struct conversation *conversation =
@@ -173,8 +182,8 @@ static enum pace step_intended(void *owner)
 
 /* ---------------------------------------------------------------- running */
 
-/* Its output comes from the first byte on: what followers were told of it
- * before is void. */
+/* The output comes again from its first byte on. To followers a second
+ * tool.started says that what they were told of the call before is void. */
 static void tell_again(struct cell_activity *cell)
 {
     struct event_data data = started_of(cell);
@@ -187,7 +196,7 @@ static void on_start(void *owner, bool again)
     if (!again && output_any(&cell->output))
         tell_again(cell);
     output_start(&cell->output, again);
-    if (!again)
+    if (!again) /* code that runs anew makes its tool calls anew */
         code_calls_rerun(&cell->uses, cell->output.call);
 }
 
@@ -244,6 +253,7 @@ static enum pace enter_running(void *owner)
     struct attempt *attempt = cell->activity.attempt;
     begin_output(cell);
     struct session_request request = request_for(cell, SESSION_RUN);
+    /* This attempt may have sent it, too, before it rested. */
     request.intended = cell->sent_before || attempt->retries.tries > 0;
     if (request.intended)
         tell_again(cell);
@@ -285,7 +295,8 @@ static enum pace compose_result(struct cell_activity *cell)
     return machine_go(&cell->activity.machine, RECORDING);
 }
 
-/* The files that the cell wrote, one after the other. */
+/* Reads the files that the cell wrote, one after the other: the state is
+ * entered anew for each. */
 static enum pace enter_collecting(void *owner)
 {
     struct cell_activity *cell = owner;
@@ -330,6 +341,8 @@ static enum pace step_recorded(void *owner)
 {
     struct cell_activity *cell = owner;
     struct attempt *attempt = cell->activity.attempt;
+    /* The executor keeps outcome and output of a call until here: now no
+     * attempt will ask for them again. */
     if (cell->output.ended)
         session_forget(attempt->session, cell->output.call);
     attempt_renew_blobs(attempt, attempt->consumer->settings.result.ttl_ms);
@@ -339,8 +352,8 @@ static enum pace step_recorded(void *owner)
 
 /* ---------------------------------------------------------------- machine */
 
-/* Whoever hands the job back leaves the cell to the next attempt. One of the
- * job's own session ends with that. */
+/* When the job is handed back, the cell runs on: the next attempt asks for it
+ * by its id. Otherwise nobody wants its outcome. */
 static bool cell_stop(struct activity *activity, enum stop_reason stop)
 {
     if (activity->machine.state == RUNNING && stop != STOP_RELEASE)
@@ -352,7 +365,8 @@ static void cell_free(struct activity *activity)
 {
     struct cell_activity *cell = (struct cell_activity *)activity;
     journal_forget(&activity->attempt->journal, cell);
-    session_abandon(activity->attempt->session); /* it hears of the cell */
+    /* Else the session would tell this activity what comes of the cell. */
+    session_abandon(activity->attempt->session);
     tool_uses_drop(&cell->uses);
     output_finish(&cell->output);
     buf_finish(&cell->code);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-    MAX_RESULTS_BYTES = 16 << 20, /* of a job, in its journal */
+    /* All answers of a job together; its consumer keeps them in memory. */
+    MAX_RESULTS_BYTES = 16 << 20,
     EVENT_ARGUMENTS_BYTES = 4 << 10,
 };
 
@@ -52,8 +53,8 @@ static void hash_of(const struct frame *frame, char hex[65])
         snprintf(hex + 2 * i, 3, "%02x", hash[i]);
 }
 
-/* One that is being made, for that number or, since the run that asked for it
- * is over, for none. */
+/* The same call, if it is being made: under that number, or for nobody, because
+ * the run of the code that made it is over. */
 static struct tool_use *find_running(const struct tool_uses *uses,
                                      struct view call, const char *hash,
                                      uint64_t number)
@@ -71,6 +72,7 @@ static void refuse(struct attempt *attempt, struct view call, uint64_t number,
     session_answer(attempt->session, call, number, (struct view){ 0 }, why);
 }
 
+/* Answers a call that the journal knows. */
 static void replay(struct attempt *attempt, const struct code_call *known,
                    uint64_t number)
 {
@@ -88,7 +90,8 @@ static bool is_too_much(const struct attempt *attempt)
     return bytes > MAX_RESULTS_BYTES;
 }
 
-/* Nobody has asked for it before, or nobody knows what came of it. */
+/* known: the same call was intended before, by code that ran then, and has no
+ * result in the journal; so nobody knows what came of it. NULL: it is new. */
 static bool make_call(struct tool_uses *uses, struct view call,
                       const struct frame *frame, const char *hash,
                       const struct code_call *known, struct err *err)

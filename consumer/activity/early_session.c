@@ -1,4 +1,4 @@
-/* early_session.c - the session is made ready while a reply still comes. */
+/* early_session.c - makes the session ready while a reply still comes. */
 #include "consumer/activity/early_session.h"
 
 #include <string.h>
@@ -9,8 +9,9 @@
 #include "schemas/message/limits.h"
 
 enum {
-    MAX_TEXT = 64 << 10, /* in what is longer nobody looks for code */
-    LONGEST_MARK = 8,
+    MAX_TEXT = 64 << 10, /* of a reply: code is not looked for behind it */
+    LONGEST_MARK =
+        8, /* a mark may have begun in the piece before: "<execute" */
 };
 
 static bool holds(struct view text, const char *mark)
@@ -18,7 +19,8 @@ static bool holds(struct view text, const char *mark)
     return memmem(text.data, text.len, mark, strlen(mark));
 }
 
-/* It costs little to be wrong. */
+/* Whether code begins in the last heard bytes of the text. A guess: when it is
+ * wrong, a session was made for nothing. */
 static bool code_begins(struct view text, size_t heard)
 {
     size_t from = text.len - heard;
@@ -27,8 +29,8 @@ static bool code_begins(struct view text, size_t heard)
     return holds(tail, "```") || holds(tail, "~~~") || holds(tail, "<execute");
 }
 
-/* Whatever the code is: a person who is asked first may take days, and a model
- * that was asked for its last answer runs nothing. */
+/* Whatever the code is: a person who must approve it may take days, and no code
+ * of a last answer is run. */
 static bool will_not_run(const struct model_turn *turn)
 {
     struct terms terms = attempt_terms(turn->activity.attempt);
@@ -37,8 +39,8 @@ static bool will_not_run(const struct model_turn *turn)
                                  VIEW(""));
 }
 
-/* A session with a name is opened ahead only when the job has claimed it: a job
- * that waits for its turn must be able to give up its slot. */
+/* Not if the job would have to wait for its turn in a session with a name: a
+ * job that waits for that must be able to give up its slot. */
 static bool may_be_readied(const struct model_turn *turn)
 {
     return session_can_open(turn->activity.attempt->session) &&

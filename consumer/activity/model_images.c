@@ -1,14 +1,16 @@
-/* model_images.c - the images of a request: brought from their blobs when
- * it is made, for a model that sees. */
+/* model_images.c - the images of a request: read from their blobs when the
+ * request is made, for a model that sees. */
 #include <stdlib.h>
 
 #include "consumer/activity/model_turn.h"
 #include "consumer/blob.h"
 #include "schemas/redis/blob.h"
 
+/* From SHOWING until the request is composed. */
 struct request_images {
     struct request_image images[MAX_SHOWN];
-    size_t count, answered;
+    size_t count;
+    size_t answered; /* the first so many have their bytes, or there are none */
 };
 
 void images_drop(struct model_turn *turn)
@@ -66,8 +68,11 @@ static const struct file_ref *file_of_job(const struct attempt *attempt,
     return NULL;
 }
 
-/* A job cannot be answered without what it was given. Of a picture that a cell
- * has drawn the model is told the name, as of one that is gone. */
+/* The blob holds other bytes than its name says. If it is a file of the job,
+ * the job fails: it cannot be answered without what it was given. A picture
+ * that a cell has drawn is left out like one that has expired: the model is
+ * told its name.
+ */
 static bool refuse_false(const struct attempt *attempt, struct view blob,
                          struct err *err)
 {
@@ -79,7 +84,8 @@ static bool refuse_false(const struct attempt *attempt, struct view blob,
                    VIEW_ARG(view_head(file->name, 64)), VIEW_ARG(blob));
 }
 
-/* What producers say of a length, and of bytes, is not believed. */
+/* Any producer may write blobs: so neither a length that it gave nor that the
+ * bytes fit the name is believed. */
 static bool take(struct model_turn *turn, const redisReply *reply,
                  struct err *err)
 {
@@ -91,13 +97,15 @@ static bool take(struct model_turn *turn, const redisReply *reply,
     struct request_image *image = &shown->images[shown->answered++];
     struct view bytes = { reply->str, reply->len };
     if (reply->type != REDIS_REPLY_STRING || bytes.len > left)
-        return true; /* it is named all the same */
+        return true; /* without bytes: the request only names it */
     if (!blob_is_sound(image->blob, bytes))
         return refuse_false(attempt, image->blob, err);
     buf_init(&image->bytes, bytes.len);
     return buf_add(&image->bytes, bytes);
 }
 
+/* Answers come in the order of the questions. One that finds the turn in
+ * another state is of a turn that was stopped. */
 static void on_image(void *owner, const redisReply *reply,
                      const struct err *why)
 {

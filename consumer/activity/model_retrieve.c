@@ -1,4 +1,4 @@
-/* model_retrieve.c - a reply that its endpoint keeps is fetched before another
+/* model_retrieve.c - fetches a reply that its endpoint keeps, before another
  * one is paid for. */
 #include <stdlib.h>
 #include <string.h>
@@ -9,23 +9,27 @@
 #include "schemas/message/limits.h"
 
 enum {
-    PAUSE_MS = 1000, /* the first one; then doubled */
+    PAUSE_MS = 1000, /* before the second question; then doubled, up to: */
     MOST_PAUSE_MS = 10 * 1000,
-    PATIENCE_MS = 600 * 1000, /* where the endpoint's total_ms says nothing */
+    PATIENCE_MS = 600 * 1000, /* for all, where the endpoint has no total_ms */
 };
 
+/* A reply that its endpoint keeps, from when its id is known until it has come
+ * or another request takes its place. */
 struct reply_retrieval {
     char id[MAX_REPLY_ID_BYTES];
     size_t len;
-    struct model_endpoint *home; /* the attempt's own, while the one that was
-                                    asked is in its place; NULL: it is that */
-    struct retrieval *running;
-    bool begun; /* pieces of it were told */
-    enum retrieval_outcome what;
-    struct model_failure failure;
-    uint64_t since_ms; /* when it was asked for first; 0: not yet */
-    uint64_t pause_ms;
-    uint64_t tries; /* of the request, before those to fetch it */
+    /* The attempt's own endpoint, while the one that was asked is in its place;
+     * NULL: the attempt's is the one that was asked. */
+    struct model_endpoint *home;
+    struct retrieval *running;    /* NULL: nothing is being fetched */
+    bool begun;                   /* followers have heard pieces of it */
+    enum retrieval_outcome what;  /* what the last question has brought */
+    struct model_failure failure; /* unless that was the reply */
+    uint64_t since_ms; /* when it was asked for first, by the loop's clock; 0:
+                          not yet */
+    uint64_t pause_ms; /* before the next question */
+    uint64_t tries;    /* attempt->retries.tries then: of the request itself */
 };
 
 static struct view id_of(const struct reply_retrieval *retrieval)
@@ -33,7 +37,7 @@ static struct view id_of(const struct reply_retrieval *retrieval)
     return (struct view){ retrieval->id, retrieval->len };
 }
 
-/* Of an id that the endpoint knows. */
+/* id: at most MAX_REPLY_ID_BYTES, which model/ sees to. */
 static struct reply_retrieval *remember(struct model_turn *turn, struct view id)
 {
     struct reply_retrieval *retrieval = calloc(1, sizeof(*retrieval));
@@ -84,7 +88,9 @@ void retrieve_cancel(struct model_turn *turn)
 
 /* ------------------------------------------------------------- journaling */
 
-/* Writes are carried out in order: the reply's comes behind it. */
+/* Nobody waits for this record: if it is lost, the request is repeated, as
+ * without an id. It stands before that of the reply, since writes keep their
+ * order. */
 void retrieve_keep(struct model_turn *turn, struct view id)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -100,7 +106,7 @@ void retrieve_keep(struct model_turn *turn, struct view id)
     struct journal_entry entry = { .record = &bytes };
     struct err err;
     if (turn->retrieval)
-        return; /* it has said so before */
+        return; /* endpoints may tell the id with each piece */
     remember(turn, id);
     if (!journal_encode(&record, &bytes, &err))
         abort(); /* all parts are bounded */
@@ -109,7 +115,8 @@ void retrieve_keep(struct model_turn *turn, struct view id)
 
 /* -------------------------------------------------------------- taken over */
 
-/* The endpoint that was asked, if it is still there. */
+/* The endpoint that was asked, if it is still configured; it may have been a
+ * fallback. */
 static struct model_endpoint *find_asked(const struct model_turn *turn)
 {
     const struct attempt *attempt = turn->activity.attempt;
@@ -142,7 +149,8 @@ bool retrieve_finds(struct model_turn *turn)
 
 /* ---------------------------------------------------------------- hearing */
 
-/* What was told of it before it broke off is void. */
+/* Followers hear the reply from its beginning: the first turn.started says that
+ * what they have heard of it before is void. */
 static void tell(struct model_turn *turn, const char *type, struct view text)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -165,7 +173,8 @@ static void on_reasoning(void *owner, struct view text)
     tell(owner, "reasoning.delta", text);
 }
 
-/* That it has kept something does not say that it can make anything now. */
+/* That the endpoint has kept a reply does not show that it can make one now, so
+ * an answer does not close its breaker. */
 static void tell_endpoint(struct model_turn *turn, enum retrieval_outcome what,
                           const struct model_failure *failure)
 {
@@ -176,7 +185,8 @@ static void tell_endpoint(struct model_turn *turn, enum retrieval_outcome what,
     turn->asks_endpoint = false;
 }
 
-/* With the endpoint that has answered: as who has fallen back to it does. */
+/* The attempt stays with the endpoint that has answered, as after a fallback.
+ */
 static void stay(struct model_turn *turn)
 {
     endpoint_free(turn->retrieval->home);
@@ -201,15 +211,16 @@ static void on_done(void *owner, enum retrieval_outcome what,
     if (reply) {
         stay(turn);
         turn_count(turn, COUNT_RECOVERED);
-        turn_take_reply(turn, reply); /* and it is forgotten */
+        turn_take_reply(turn, reply); /* frees the retrieval */
     }
     activity_land(&turn->activity);
 }
 
 /* ---------------------------------------------------------------- deciding */
 
-/* As it would have gone on without: after the failure, if there was one here,
- * and with as many tries. */
+/* Goes on as if the endpoint did not keep the reply: judges the failure of the
+ * request, if this attempt has seen one, with as many tries as it had then; or
+ * sends the request again. */
 static enum pace do_without(struct model_turn *turn)
 {
     if (turn->retrieval->since_ms > 0)
@@ -225,8 +236,9 @@ static uint64_t patience_ms(const struct model_turn *turn)
     return own > 0 ? own : PATIENCE_MS;
 }
 
-/* One may also never be made: it is not waited for as long as the job lives,
- * and so not in the queue, where nobody would know since when. */
+/* The endpoint still makes the reply. It may never be done, so the wait is
+ * bounded; and the job waits here, not in its queue, because the next attempt
+ * would not know since when. */
 static enum pace ask_later(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;

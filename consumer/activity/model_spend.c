@@ -1,5 +1,8 @@
-/* model_spend.c - what model calls take of their tenant's budget. What they may
- * take of the job's own limits is decided in conversation/. */
+/* model_spend.c - what model calls take of their tenant's budget. (The job's
+ * own limits are in conversation/budget.h.) What a call may take at most is
+ * reserved in the step that writes its intent, and settled in the one that
+ * writes its reply or refusal. So both count once, however often they are sent.
+ */
 #include "consumer/activity/model_turn.h"
 #include "consumer/conversation/window.h"
 
@@ -22,7 +25,8 @@ static uint64_t cost_of(const struct model_turn *turn,
     return price_of(&turn->activity.attempt->endpoint->price, tokens);
 }
 
-/* Without a count of its own it is estimated, and so counted. */
+/* An endpoint may count nothing. Then the tokens are estimated: the usage says
+ * so (uncounted_tokens), and they cost what counted ones would. */
 struct usage spend_usage(const struct model_turn *turn,
                          const struct model_reply *reply)
 {
@@ -110,6 +114,8 @@ bool spend_is_barred(struct model_turn *turn, const redisReply *reply)
     return turn->barred = true;
 }
 
+/* No budget of the tenant will ever allow it, or not before bar_ms have passed.
+ */
 enum pace spend_wait(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;

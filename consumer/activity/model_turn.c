@@ -1,4 +1,4 @@
-/* model_turn.c - a message of the model is asked for: ask, listen, journal. */
+/* model_turn.c - asks the model for its next message: ask, listen, journal. */
 #include "consumer/activity/model_turn.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "consumer/queue/fleet.h"
 #include "schemas/message/limits.h"
 
-enum { EVENT_TEXT_BYTES = 48 << 10 };
+enum { EVENT_TEXT_BYTES = 48 << 10 }; /* of the text, in message.completed */
 
 static const struct activity_kind kind;
 
@@ -89,7 +89,8 @@ static void on_call(void *owner, struct view tool)
     early_session_call(owner, tool);
 }
 
-/* The reply is borrowed: it becomes the journal's record at once. */
+/* The reply is gone after this call: so its record is composed at once, and
+ * written in RECORDING. */
 void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -119,7 +120,7 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
         activity_fail(&turn->activity, &err);
     free(message);
     json_decref(read);
-    buf_finish(&attempt->partial);
+    buf_finish(&attempt->partial); /* there is a whole reply now */
     buf_finish(&turn->text);
     buf_init(&turn->text, EVENT_TEXT_BYTES);
     buf_add(&turn->text, view_head(reply->text, EVENT_TEXT_BYTES));
@@ -132,7 +133,7 @@ void turn_count(struct model_turn *turn, enum endpoint_count what)
                           what);
 }
 
-/* The other consumers leave it alone as well. */
+/* The endpoint wants to be left alone: other consumers must know. */
 static void on_wait(void *owner)
 {
     struct model_turn *turn = owner;
@@ -140,7 +141,9 @@ static void on_wait(void *owner)
                               turn->activity.attempt->endpoint);
 }
 
-/* What it says of the endpoint, not of the request. */
+/* A refusal of the request (ERR_REJECT) shows that the endpoint itself is well.
+ * The breaker counts only failures for which the endpoint does not say when to
+ * come back. */
 void turn_tell_endpoint(struct model_turn *turn,
                         const struct model_failure *failure)
 {
@@ -157,7 +160,7 @@ void turn_tell_endpoint(struct model_turn *turn,
         breaker_dropped(breaker);
     if (failure && failure->why.kind == ERR_RETRY)
         breaker_wait(breaker, now, failure->retry_after_ms);
-    /* One that is made again at once, otherwise, has not failed yet. */
+    /* A request that is changed and made again at once has not failed yet. */
     if (!failure || !(failure->anew || failure->blind))
         fleet_endpoints_count_end(shared_of(turn), attempt->endpoint,
                                   failure ? &failure->why : NULL);
@@ -175,12 +178,12 @@ void turn_drop_call(struct model_turn *turn)
     turn->asks_endpoint = false;
 }
 
-/* What people have seen of a reply that did not come to its end is the answer
- * of a job that is stopped before it asks again. */
+/* If the job is stopped before it asks again, what people have seen of a reply
+ * that broke off is its answer. */
 static void keep_partial(struct model_turn *turn)
 {
     struct buf *partial = &turn->activity.attempt->partial;
-    if (!turn->call) /* what was kept of one that broke off stands */
+    if (!turn->call) /* what an earlier call has left stands */
         return;
     struct view text =
         turn_summarises(turn) ? VIEW("") : model_call_text(turn->call);
@@ -210,7 +213,8 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 
 /* ------------------------------------------------------------- endpoints */
 
-/* To the endpoint that is asked in its place, if there is one. */
+/* Goes over to the endpoint's fallback, for the rest of the attempt. False:
+ * there is none, or it may not be asked by this job. */
 static bool fall_back(struct model_turn *turn, const char *why)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -235,7 +239,9 @@ static bool fall_back(struct model_turn *turn, const char *why)
     return true;
 }
 
-/* How long nobody is to be asked: all have failed, or want us to wait. */
+/* Finds an endpoint that may be asked now: the attempt's, or a fallback.
+ * Returns 0, or for how long none may be asked: all have failed, or want to be
+ * left alone. */
 static uint64_t find_endpoint(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -243,7 +249,7 @@ static uint64_t find_endpoint(struct model_turn *turn)
     struct breaker *breaker = &attempt->endpoint->breaker;
     if (turn->asks_endpoint && breaker_waits(breaker, now) == 0)
         return 0;
-    if (turn->asks_endpoint) /* somebody has been told meanwhile */
+    if (turn->asks_endpoint) /* since then it has asked to be left alone */
         breaker_dropped(breaker);
     turn->asks_endpoint = false;
     fleet_endpoints_look(shared_of(turn));
@@ -277,11 +283,13 @@ static enum pace refuse_request(struct model_turn *turn,
     return turn_go(turn, TURN_REFUSING);
 }
 
-/* What was refused was not paid for: the journal says so, before the end. */
+/* REQUESTING sends a request that is in the journal already. Before the job
+ * ends or leaves this consumer, the journal must say that it was not paid for.
+ */
 enum pace turn_delay(struct model_turn *turn, enum delay delay,
                      const struct err *why, enum model_turn_state resume)
 {
-    bool stands = resume == TURN_REQUESTING;
+    bool stands = resume == TURN_REQUESTING; /* in the journal, not paid for */
     if (stands && delay == DELAY_NONE) {
         turn->failure.why = *why;
         return refuse_request(turn, THEN_FAIL);
@@ -293,8 +301,8 @@ enum pace turn_delay(struct model_turn *turn, enum delay delay,
     return activity_delay(&turn->activity, delay, why, resume);
 }
 
-/* Another request, and so another intent: after a note that the last one came
- * to nothing, unless that is not known. */
+/* Makes another request, and so another intent. Before it the journal says that
+ * the last one came to nothing, unless that is not known. */
 static enum pace ask_anew(struct model_turn *turn, bool unknown)
 {
     turn->activity.attempt->retries.wait_ms = 0;
@@ -302,8 +310,9 @@ static enum pace ask_anew(struct model_turn *turn, bool unknown)
                    : refuse_request(turn, THEN_ASK);
 }
 
-/* The next attempt knows then that this request was not paid for, or what it
- * has cost. */
+/* Writes a model_intent that is "failed": the next attempt knows then that the
+ * request was not paid for, or what it has cost. In the same step the
+ * reservation of the tenant is settled. */
 static enum pace enter_refusing(void *owner)
 {
     struct model_turn *turn = owner;
@@ -327,7 +336,7 @@ static enum pace enter_refusing(void *owner)
     struct event_data data = { .error = result_error_of(&turn->failure.why),
                                .wait_ms = attempt->retries.wait_ms };
     struct spend taken = spend_settle(turn, &refusal.usage);
-    taken.priced |= refusal.usage.model_calls == 0;
+    taken.priced |= refusal.usage.model_calls == 0; /* nothing costs nothing */
     bool tells =
         (turn->then == THEN_ASK || turn->then == THEN_PARK) && !turn->forgoing;
     return write_record(turn, &bytes, &taken, tells ? "job.retrying" : NULL,
@@ -338,7 +347,7 @@ static enum pace step_refused(void *owner)
 {
     struct model_turn *turn = owner;
     switch (turn->then) {
-    case THEN_JUDGE: /* whatever comes of it, its request is settled */
+    case THEN_JUDGE: /* settled: it must not be written a second time */
         turn->failure.usage = (struct usage){ 0 };
         return turn_judge_failure(turn);
     case THEN_ASK:
@@ -364,6 +373,7 @@ static bool make_call(struct model_turn *turn, enum ask_kind ask_kind,
                                                 .on_kept = on_kept,
                                                 .on_wait = on_wait,
                                                 .on_done = on_model_done };
+    /* Followers hear nothing of a summary as it comes. */
     static const struct model_events unheard = { .on_kept = on_kept,
                                                  .on_wait = on_wait,
                                                  .on_done = on_model_done };
@@ -380,9 +390,9 @@ static bool make_call(struct model_turn *turn, enum ask_kind ask_kind,
     return turn->call;
 }
 
-/* The terms only where they are news: most turns have those of the last. The
- * request is made by now, or none can be: its pictures are not held while it is
- * waited for. */
+/* The terms are written only when they differ from those of the last intent.
+ * The pictures are let go: the call has what it needs of them, and they would
+ * take memory while it waits for its reply. */
 static bool encode_asking(struct model_turn *turn, struct record *record,
                           struct buf *bytes)
 {
@@ -408,7 +418,8 @@ static bool encode_asking(struct model_turn *turn, struct record *record,
     return fits;
 }
 
-/* What does not fit into a limit is no fault: the job has its best answer. */
+/* Not even an answer fits into what the job's limits leave. That is no fault:
+ * writes so, and the job ends with the best answer that it has. */
 static enum pace write_limit(struct model_turn *turn)
 {
     struct record record = { .last = view_of(turn->plan.bounds.limit),
@@ -437,7 +448,7 @@ static enum pace write_intent(struct model_turn *turn)
     };
     struct buf bytes;
     snprintf(turn->hash, sizeof(turn->hash), "%s", hash);
-    retrieve_forget(turn); /* of another request */
+    retrieve_forget(turn); /* the reply of an earlier request */
     buf_finish(&attempt->partial);
     turn->twice = attempt->conversation.spending.asked;
     if (!encode_asking(turn, &record, &bytes))
@@ -450,9 +461,9 @@ static enum pace write_intent(struct model_turn *turn)
                         &data);
 }
 
-/* There is to be no summary: what it was to stand for is left out, and none is
- * asked for again before more has to be. What its request took, or may have
- * taken, is settled as that of any other. */
+/* Writes that there will be no summary: what it was to stand for is left out,
+ * and none is asked for before more has to be left out. What its request has
+ * cost, or may have cost, counts as that of any other. */
 static enum pace write_forgone(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -479,11 +490,12 @@ enum pace turn_forgo_summary(struct model_turn *turn, const struct err *why)
 {
     turn->failure = (struct model_failure){ .why = *why };
     turn->forgoing = true;
+    /* ASKING has landed with the refusal of the budget; it writes once more. */
     turn->activity.machine.landed = false;
     return write_forgone(turn);
 }
 
-/* What the endpoint has said of the request that cannot be made shorter. */
+/* The request cannot be made shorter: adds what the endpoint has said of it. */
 static void add_sentence(struct err *err, const struct err *theirs)
 {
     struct err ours = *err;
@@ -501,8 +513,9 @@ static enum pace enter_asking(void *owner)
     uint64_t wait_ms = find_endpoint(turn);
     if (wait_ms > 0)
         return turn_await_endpoint(turn, wait_ms, TURN_ASKING);
-    if (!attempt_sees(
-            turn->activity.attempt)) /* learned while they were brought */
+    /* That the model does not see may have been learned while pictures were
+     * read, by another attempt. */
+    if (!attempt_sees(turn->activity.attempt))
         images_drop(turn);
     if (images_are_due(turn))
         return images_show(turn, TURN_ASKING);
@@ -515,7 +528,7 @@ static enum pace enter_asking(void *owner)
     return activity_fail(&turn->activity, &err);
 }
 
-/* The step is in the journal, or was refused. */
+/* The record is in the journal, or the tenant's budget has refused it. */
 static enum pace step_asked(void *owner)
 {
     struct model_turn *turn = owner;
@@ -531,7 +544,9 @@ static enum pace step_asked(void *owner)
 
 /* ------------------------------------------------------------- requesting */
 
-/* A picture may have expired since, or more been learned of the endpoint. */
+/* Whether the request is the one that the journal names. It may differ when it
+ * had to be composed again: a picture may have expired since, or something have
+ * been learned of the endpoint. */
 static bool is_intended(const struct model_turn *turn)
 {
     return strcmp(model_call_hash(turn->call), turn->hash) == 0;
@@ -544,7 +559,7 @@ static enum pace enter_requesting(void *owner)
     return AGAIN;
 }
 
-/* What is sent is what the journal says. */
+/* Sends the request of the last intent; if that cannot be, begins a new one. */
 static enum pace request(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -572,8 +587,8 @@ static enum pace request(struct model_turn *turn)
     return WAIT;
 }
 
-/* Another consumer may have been asked to wait: that is being read, as the
- * intent is being written. */
+/* An endpoint may have asked another consumer to wait. A reading of that was
+ * begun by find_endpoint(), so it goes on while the intent is written. */
 static enum pace step_requesting(void *owner)
 {
     struct model_turn *turn = owner;
@@ -607,8 +622,8 @@ static enum pace step_answered(void *owner)
 
 /* ---------------------------------------------------------------- judging */
 
-/* Without pictures first. Then once a turn: what is too long then will not do
- * either. */
+/* The request was too long for the model: first it goes without pictures, then
+ * once a turn with less of the conversation. */
 static enum pace squeeze(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
@@ -620,7 +635,8 @@ static enum pace squeeze(struct model_turn *turn)
     return ask_anew(turn, false);
 }
 
-/* A summary is worth the tries of a turn, but not the job. */
+/* A summary is worth as many tries as a turn, but the job does not fail for it.
+ */
 static bool is_forgone(const struct model_turn *turn)
 {
     return turn_summarises(turn) &&
@@ -631,6 +647,7 @@ enum pace turn_judge_failure(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
     const struct model_failure *failure = &turn->failure;
+    /* First of all what it has cost, whatever is decided then. */
     if (spend_failure(turn).model_calls > 0)
         return refuse_request(turn, THEN_JUDGE);
     attempt->blind = attempt->blind || failure->blind;
@@ -646,8 +663,9 @@ enum pace turn_judge_failure(struct model_turn *turn)
         turn->forgoing = true;
         return ask_anew(turn, failure->unknown);
     }
-    /* What may have been carried out is asked for anew: a second intent counts
-     * it, a second turn.started voids the pieces that were heard. */
+    /* A request that may have been carried out needs a second intent, which
+     * counts it; the second turn.started voids the pieces that followers have
+     * heard. One that was surely not carried out is sent again as it is. */
     enum delay delay =
         wait_retry(attempt, &failure->why, failure->retry_after_ms);
     return turn_delay(turn, delay, &failure->why,
@@ -684,8 +702,8 @@ static enum pace step_recorded(void *owner)
 
 /* ---------------------------------------------------------------- machine */
 
-/* Its request stands in the journal, and it is known that nothing was paid for
- * it: it was refused, or never sent. It is not made any more. */
+/* The request stands in the journal, it is known that nothing was paid for it
+ * (it was refused, or never sent), and it will not be sent any more. */
 static bool owes_refusal(const struct model_turn *turn, enum stop_reason stop)
 {
     const struct machine *machine = &turn->activity.machine;
@@ -700,8 +718,8 @@ static bool owes_refusal(const struct model_turn *turn, enum stop_reason stop)
     return stop != STOP_FAULT && (intended || unsent || refused);
 }
 
-/* Who hands the job back waits for an intent that is on its way, to say that it
- * came to nothing. */
+/* An intent that is on its way is waited for when the job is handed back, so
+ * that the next attempt finds written that it came to nothing. */
 static bool turn_stop(struct activity *activity, enum stop_reason stop)
 {
     struct model_turn *turn = (struct model_turn *)activity;
@@ -722,7 +740,7 @@ static bool turn_stop(struct activity *activity, enum stop_reason stop)
     return !owes;
 }
 
-/* The session is ready, long before the reply. */
+/* The session is ready, or could not be made so: then the cell tries again. */
 static void turn_session_ended(struct activity *activity)
 {
     struct model_turn *turn = (struct model_turn *)activity;

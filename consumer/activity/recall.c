@@ -1,4 +1,4 @@
-/* recall.c - what was said in the session before. */
+/* recall.c - reads what was said in the session before, and adds to it. */
 #include "consumer/activity/recall.h"
 
 #include <stdlib.h>
@@ -7,11 +7,13 @@
 #include "consumer/conversation/memory.h"
 #include "consumer/log.h"
 
-enum { BLOB_MS = 3600 * 1000 }; /* until the record keeps it */
+/* How long the blob lives until the record is written, which keeps it longer.
+ */
+enum { BLOB_MS = 3600 * 1000 };
 
 enum { CLAIMING, READING, RESTING, STATES };
 
-struct recall {
+struct recall { /* what it brings is attempt->history */
     struct activity activity;
 };
 
@@ -43,13 +45,13 @@ static enum pace step_claimed(void *owner)
                : pace;
 }
 
-/* No error of the job: the session begins to talk anew, and says so to who
- * looks after it. */
+/* A history that is lost is no error of the job: the session goes on without
+ * it, and the log tells operators. */
 static void forget(struct attempt *attempt, const char *why)
 {
     struct session_record *record = &session_memo(attempt->session)->record;
-    log_line("session.forgot", "{s:s, s:s}", "job", attempt->origin.id, "why",
-             why);
+    log_line("session.history_lost", "{s:s, s:s}", "job", attempt->origin.id,
+             "why", why);
     record->history = (struct view){ 0 };
     record->history_bytes = record->exchanges = 0;
 }
@@ -139,8 +141,8 @@ void recall_start(struct attempt *attempt)
 
 /* ------------------------------------------------------------- at the end */
 
-/* Answers, also those that a limit has stopped; what has failed or was
- * cancelled has not been said. */
+/* An answer is said, also one that a limit has cut short. A job that has failed
+ * or was cancelled has said nothing. */
 static bool has_said(const struct attempt *attempt)
 {
     int status = attempt->ending.status;

@@ -5,9 +5,13 @@
  *    |  '--> the job is complete
  *   RESTING
  *
- * It waits for its turn like any job of the session, so what Redis knows is
- * what the last one left: show, files and get are answered from there, and a
- * fork begins there. Nothing is moved to this host for them. */
+ * The job waits for its turn like any job of the session, so the record in
+ * Redis is what the job before has left. show, files and get are answered from
+ * the record, and a fork is a copy of it; nothing is moved to this host for
+ * them. Only put opens the session, which places the job's files in it.
+ *
+ * An attempt may die when its action is done. So close and fork look first
+ * whether the record says that this job has done it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +25,12 @@ enum { ACTING, FORKING, RECORDING, RESTING, STATES };
 
 struct session_act {
     struct activity activity;
-    struct session_memo
-        fork; /* what is known of the session that is forked to */
+    struct session_memo fork; /* the record of the session that is forked to */
 };
 
 static const struct activity_kind kind;
 
+/* The job is done: the attempt goes to SAVING when the activity has ended. */
 static enum pace complete(struct session_act *act)
 {
     attempt_complete(act->activity.attempt);
@@ -68,6 +72,8 @@ static bool is_used(const struct list *list, struct view name)
     return false;
 }
 
+/* Files of two folders may have one name: the second gets a number before it.
+ */
 static void give_file(struct attempt *attempt, const struct session_file *from)
 {
     struct list *list = &attempt->ending.files;
@@ -85,7 +91,7 @@ static void give_file(struct attempt *attempt, const struct session_file *from)
     };
 }
 
-/* In the order of names, once each. */
+/* Lists the files that the action names, in its order, in the result. */
 static enum pace give_files(struct session_act *act)
 {
     struct attempt *attempt = act->activity.attempt;
@@ -124,7 +130,7 @@ static bool send_record(struct session_act *act, struct view name,
                        attempt, err);
 }
 
-/* A fork is of what is left of it. */
+/* A blob of the session is gone: the fork is made without it. */
 static void send_rest(struct session_act *act)
 {
     struct attempt *attempt = act->activity.attempt;
@@ -160,7 +166,8 @@ static enum pace write_record(struct session_act *act, struct view name,
     return WAIT;
 }
 
-/* Executors may have it still: that it is over is remembered. */
+/* The record stays, and says that the session is closed. So what an executor
+ * may still have under that name is never taken for the session. */
 static enum pace close_session(struct session_act *act)
 {
     struct attempt *attempt = act->activity.attempt;
@@ -188,7 +195,7 @@ static enum pace fork_session(void *owner)
     struct view to = attempt->job.action.to, id = view_of(attempt->origin.id);
     const struct session_memo *fork = &act->fork;
     struct session_setup setup = *session_setup(attempt->session);
-    if (memo_is_saved_by(fork, id)) {
+    if (memo_is_saved_by(fork, id)) { /* by an attempt before this one */
         attempt->ending.record = fork->record;
         return complete(act);
     }
@@ -204,7 +211,7 @@ static enum pace fork_session(void *owner)
     return write_record(act, to, fork, &next);
 }
 
-/* Whose turn it is in the session that is forked to, and what is there. */
+/* Reads whose turn it is in the session that is forked to, and its record. */
 static bool read_fork(struct session_act *act, const redisReply *reply,
                       struct err *err)
 {

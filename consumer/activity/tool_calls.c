@@ -1,14 +1,14 @@
 /* tool_calls.c - tools that the model calls itself.
  *
- * All calls of a reply up to the next one of Python are made at once: Python
- * has an order, other tools have none. */
+ * All calls of a reply up to the next one of Python are made at once: cells run
+ * in the order of the reply, for other tools the order does not count. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/activity/tool_use.h"
 #include "consumer/conversation/observation.h"
 
-enum { EVENT_ARGUMENTS_BYTES = 4 << 10 };
+enum { EVENT_ARGUMENTS_BYTES = 4 << 10 }; /* in tool.started */
 
 static const struct call *call_of(const struct tool_use *use)
 {
@@ -30,7 +30,8 @@ static void intend(const struct tool_use *use, struct record *record,
     data->text = view_head(use->arguments, EVENT_ARGUMENTS_BYTES);
 }
 
-/* A sentence, or the value; and that it has been there before. */
+/* The model is told the value, or a sentence why there is none; and that the
+ * same came of the same call before, if so. */
 static void result(const struct tool_use *use, struct record *record,
                    struct buf *observation)
 {
@@ -48,6 +49,7 @@ static void result(const struct tool_use *use, struct record *record,
         record->brake = BRAKED_HINT;
 }
 
+/* The activity is over with the last one. */
 static void answer(struct tool_use *use)
 {
     struct tool_uses *uses = use->uses;
@@ -77,6 +79,8 @@ static void begin_call(struct tool_calls *calls, const struct call *call)
     use->arguments = call_arguments(call);
     use->ruling = decide_tool(&attempt->conversation, &terms, call, &use->tool,
                               &arguments, &err);
+    /* A call that the brake forbids is checked all the same: what is wrong with
+     * it is the better answer. */
     bool fits = use->ruling == RULING_RUN || use->ruling == RULING_FORBID;
     if (fits && !tool_use_prepare(use, buf_view(&arguments), &err))
         use->ruling = RULING_REFUSE;

@@ -54,7 +54,8 @@ static void start_call(struct tool_use *use)
     tool_call_start(use->made);
 }
 
-/* Of a job that is about to stop no call is made any more. */
+/* The intent is durable. An attempt that is about to stop makes no call any
+ * more: it waited for this record, so it is run. */
 static void on_intent(void *owner, const redisReply *reply)
 {
     struct tool_use *use = owner;
@@ -76,7 +77,7 @@ static void on_result(void *owner, const redisReply *reply)
         use->uses->side->answer(use);
 }
 
-/* In one step with the event that tells it. */
+/* In one step with the event that tells of it. */
 static void write_record(struct tool_use *use, struct record *record,
                          const char *type, const struct event_data *data,
                          journal_done *done)

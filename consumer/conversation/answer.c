@@ -1,4 +1,4 @@
-/* answer.c - an answer that has to be JSON of a form that the job has named. */
+/* answer.c - an answer that must be JSON which fits the job's output_schema. */
 #include "consumer/conversation/answer.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@
 #include "schemas/json/convert.h"
 #include "schemas/message/limits.h"
 
-enum { MOST_BEGINNINGS = 32 }; /* of values, that a text is looked at for */
+/* A text may have any number of brackets, and each costs a parse. */
+enum { MOST_BEGINNINGS = 32 };
 
 static size_t bytes_of(const json_t *value)
 {
@@ -42,7 +43,8 @@ static bool is_good(const json_t *schema, const json_t *value, struct err *err)
                    MAX_ANSWER_BYTES);
 }
 
-/* The value that begins there; *len: how long it is. */
+/* The value that the text begins with; *len: how many bytes of the text to
+ * skip. */
 static json_t *parse_at(struct view text, size_t *len)
 {
     json_error_t error;
@@ -52,7 +54,8 @@ static json_t *parse_at(struct view text, size_t *len)
     return value;
 }
 
-/* One in a text of more than itself: lists and objects only. */
+/* A value inside a longer text: lists and objects only, as numbers and words of
+ * the prose are JSON, too. first: the error of the first value. */
 static json_t *find_value(const json_t *schema, struct view text,
                           struct err *first)
 {
@@ -79,6 +82,7 @@ static json_t *find_value(const json_t *schema, struct view text,
 json_t *answer_read(const json_t *schema, struct view text, struct err *err)
 {
     text = view_trimmed(text);
+    /* A whole text that is JSON is the answer, right or wrong. */
     json_t *whole = json_loadb(!text.data ? "" : text.data, text.len,
                                JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     if (whole && is_good(schema, whole, err))

@@ -1,9 +1,9 @@
-/* answer.h - an answer that has to be JSON of a form that the job has named.
+/* answer.h - an answer that must be JSON which fits the job's output_schema.
  *
- * What a model writes around it is left out: the answer is the whole text, or
- * the first value in it that fits, in a fence or not. One that does not fit is
- * answered with what is wrong, and asked for again; how often is for the caller
- * to bound. */
+ * What a model writes around the value is left out: the answer is the whole
+ * text, or the first list or object in it that fits, in a fence or not. When
+ * none fits, the model is told what is wrong and asked again;
+ * terms->output_repairs bounds how often. */
 #ifndef CONSUMER_ANSWER_H
 #define CONSUMER_ANSWER_H
 
@@ -15,14 +15,15 @@
  * with it. */
 json_t *answer_schema(const msgpack_object *value, struct err *err);
 
-/* The value in a text that fits: a new reference; NULL: none does. Error:
- * bad_output, of the text or of the first value in it. */
+/* The value in the text that fits: a new reference; NULL: none does. Error:
+ * bad_output, about the whole text or the first value in it. */
 json_t *answer_read(const json_t *schema, struct view text, struct err *err);
-/* Of a value that code has given: itself, or what it is the text of. */
+/* The same of a value that code has given to final_answer(): the value itself,
+ * or, if it is a text, a value in it. */
 json_t *answer_value(const json_t *schema, json_t *value, struct err *err);
 
-/* What the model is told of the schema, in its instructions; and of an answer
- * that does not fit. */
+/* Append to out what the instructions say of the schema, and what the model is
+ * told of an answer that does not fit. */
 void answer_rule(const json_t *schema, bool codeact, struct buf *out);
 void answer_wrong(const struct err *why, struct buf *out);
 

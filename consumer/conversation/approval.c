@@ -1,4 +1,4 @@
-/* approval.c - what a person has said of calls before they are run. */
+/* approval.c - a person's verdicts on calls before they are run. */
 #include "consumer/conversation/approval.h"
 
 #include "consumer/conversation/prompt.h"
@@ -12,7 +12,8 @@ static struct call *find_call(struct conversation *conversation,
     return NULL;
 }
 
-/* By a consumer that had to ask nobody. */
+/* A call of the reply was begun already, by a consumer whose settings ask
+ * nobody: then the reply cannot be thrown away any more. */
 static bool is_begun(const struct conversation *conversation)
 {
     for (size_t i = 0; i < conversation->call_count; i++)
@@ -21,7 +22,8 @@ static bool is_begun(const struct conversation *conversation)
     return false;
 }
 
-/* As if it had never been, but for what it has cost. */
+/* Takes the reply out of the messages and asks for another one. What it has
+ * cost stays. */
 static void throw_away(struct conversation *conversation, struct view note)
 {
     CLEANUP(buf_finish) struct buf text;
@@ -43,8 +45,8 @@ bool approval_apply(struct conversation *conversation,
     struct call *call = find_call(conversation, record);
     if (!call)
         return err_set(err, ERR_RETRY, "internal",
-                       "record %zu of the journal approves a call that nobody "
-                       "made",
+                       "record %zu of the journal approves a call that is in "
+                       "no reply",
                        conversation->records);
     if (record->verdict == VERDICT_REGENERATE && !is_begun(conversation)) {
         throw_away(conversation, record->observation);

@@ -1,5 +1,5 @@
-/* approval_rule.c - what a person is asked about before it is run, and how
- * long. */
+/* approval_rule.c - which calls need a person's approval, and how long to wait.
+ */
 #include "consumer/conversation/approval_rule.h"
 
 #include <ctype.h>
@@ -27,7 +27,9 @@ static bool is_word(char byte)
     return isalnum((unsigned char)byte) || byte == '_' || (byte & 0x80);
 }
 
-/* As code calls it: search_web of search-web. */
+/* The code has the tool's name as a word, as code writes it: search_web for
+ * search-web. That may be in a comment or a text: then a person is asked once
+ * too often, which is the safe mistake. */
 static bool code_names(struct view code, const char *tool)
 {
     char name[MAX_NAME_BYTES + 1];
@@ -46,7 +48,7 @@ static bool code_names(struct view code, const char *tool)
     return false;
 }
 
-/* Of those that the job may use: code cannot call others. */
+/* Only tools that the job may use count: code cannot call others. */
 bool approval_rule_of_code(const struct terms *terms, const struct job *job,
                            struct view code)
 {

@@ -4,17 +4,19 @@
  * execute_python_code does, or when it names a tool that does: the person who
  * approves code approves the calls that it makes. Other code is refused such
  * calls. Cells that a producer submits need no approval. */
-#ifndef CONSUMER_QUESTION_H
-#define CONSUMER_QUESTION_H
+#ifndef CONSUMER_APPROVAL_RULE_H
+#define CONSUMER_APPROVAL_RULE_H
 
 #include "consumer/conversation/terms.h"
 
-/* A call of it, by a model. */
+/* A call of the tool, or code to be run, needs approval. */
 bool approval_rule_of_tool(const struct job *job, const struct tool *tool);
 bool approval_rule_of_code(const struct terms *terms, const struct job *job,
                            struct view code);
 
-/* How long somebody is waited for; and the verdict then: abort, skip. */
+/* How long a verdict is waited for; and what counts as the verdict then: abort,
+ * skip.
+ */
 uint64_t approval_rule_ms(const struct terms *terms, const struct job *job);
 struct view approval_rule_default(const struct terms *terms,
                                   const struct job *job);

@@ -9,15 +9,15 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/err.h"
 
-/* The text member called name of an object, appended to out. raw: when the
- * arguments are no JSON at all they are that member themselves. Error:
- * bad_field, a sentence that the model can act on. */
+/* Appends to out the text member called name of the object. raw: arguments that
+ * are not JSON at all are taken for that member. Error: bad_field, with a
+ * sentence that the model can act on. */
 bool arguments_text(struct view arguments, const char *name, bool raw,
                     struct buf *out, struct err *err);
 
-/* The object that they mean, as JSON, appended to out; as it stands when it is
- * one. text: the argument that a text alone is; NULL: there is none. No
- * arguments at all are an empty object. Error: bad_field. */
+/* Appends to out the object that the arguments mean, as JSON; byte for byte, if
+ * they are one. text: the member that a text alone stands for; NULL: none. No
+ * arguments at all mean an empty object. Error: bad_field. err may be NULL. */
 bool arguments_object(struct view arguments, const char *text, struct buf *out,
                       struct err *err);
 

@@ -1,4 +1,4 @@
-/* ask.c - what the model is sent. */
+/* ask.c - the messages of a request. */
 #include "consumer/conversation/ask.h"
 
 #include "consumer/conversation/answer.h"
@@ -28,7 +28,8 @@ static void add_text(json_t *messages, const char *role, struct view text)
                                     json_stringn(text.data, text.len)));
 }
 
-/* One system message: many endpoints take no second one. */
+/* All messages, nothing left out. The job's own system message becomes part of
+ * ours: many endpoints take only one. */
 static json_t *whole(const struct conversation *conversation,
                      const struct ask *ask)
 {
@@ -60,14 +61,16 @@ static json_t *whole(const struct conversation *conversation,
 /* ------------------------------------------------------------------ window
  */
 
-/* What is sent whatever is cut. */
+/* Tokens of what is sent however much is left out. */
 static uint64_t fixed_tokens(const struct window *all, const struct ask *ask)
 {
     return (!ask->tools ? 0 : window_tokens(ask->tools)) +
            ask->pictures * IMAGE_TOKENS + window_fixed(all);
 }
 
-/* As this endpoint has counted the last request, of its tokens in ours. */
+/* Converts tokens as the endpoint counts them into our estimate, by the last
+ * request that it has counted. The ratio is kept within 1/4 and 2, so that one
+ * odd count does little harm. */
 static uint64_t in_our_tokens(const struct conversation *conversation,
                               uint64_t tokens)
 {
@@ -79,7 +82,8 @@ static uint64_t in_our_tokens(const struct conversation *conversation,
     return counted * 2 < ours ? tokens * 2 : tokens * ours / counted;
 }
 
-/* The other way round: what it has counted once, and what has come since. */
+/* The other way round: what the endpoint has counted once stays, and what has
+ * come since is converted. */
 static uint64_t in_their_tokens(const struct conversation *conversation,
                                 uint64_t tokens)
 {
@@ -100,8 +104,8 @@ static void ask_for_answer(struct request_messages *out)
     json_array_append_new(out->messages, message);
 }
 
-/* What was said before may be gone when another attempt asks, or be another:
- * a place behind it is none then. */
+/* The history before the conversation may be gone or another one when a later
+ * attempt asks: then the place of the last request means nothing. */
 static size_t kept_before(const struct conversation *conversation)
 {
     return view_equal(conversation->kept_of, conversation->said_of)
@@ -112,19 +116,20 @@ static size_t kept_before(const struct conversation *conversation)
 /* --------------------------------------------------------------------- cut
  */
 
-/* What is left out, and why. */
+/* All messages, and which of them are left out. */
 struct request_cut {
     json_t *messages;
     struct window all;
     struct buf text; /* of the summary, as it is shown */
     struct window_summary summary;
     size_t before, kept; /* where what is sent began, and begins now */
-    uint64_t fixed;      /* tokens of what is sent whatever is cut, */
-    uint64_t sent;       /* of what was sent before and has come since, */
-    uint64_t window;     /* and of what there is room for; 0: nobody knows */
+    /* Tokens, by our estimate: */
+    uint64_t fixed;  /* of what is sent however much is left out */
+    uint64_t sent;   /* if it begins where the last request began */
+    uint64_t window; /* that there is room for; 0: nobody knows */
 };
 
-/* A small window is not filled with what it does not show. */
+/* Bytes of a summary: a small window must have room for messages as well. */
 static size_t most_of_summary(const struct ask *ask)
 {
     return ask->window > 0 && ask->window / 2 < MAX_SUMMARY_BYTES
@@ -144,7 +149,9 @@ static void show_summary(struct request_cut *cut,
         cut->fixed += window_text_tokens(cut->summary.text);
 }
 
-/* Seldom and much: what was sent before is a beginning that is known. */
+/* Where what is sent begins now. It leaves out much, but seldom: when the
+ * window is three quarters full, down to the half. Between these cuts each
+ * request begins like the one before, which endpoints have cached. */
 static size_t place_of(const struct request_cut *cut,
                        const struct conversation *conversation,
                        const struct ask *ask)
@@ -205,7 +212,8 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
     return true;
 }
 
-/* With the longest one, of any letters, the next request is no cut again. */
+/* Also with the longest summary, in any script, the next request stays below
+ * three quarters of the window, so that it is not cut again at once. */
 static bool has_room(const struct request_cut *cut, const struct ask *ask)
 {
     uint64_t others = cut->fixed + window_behind(&cut->all, cut->kept);

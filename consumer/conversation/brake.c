@@ -1,4 +1,4 @@
-/* brake.c - tells when a model goes round in circles. */
+/* brake.c - stops a model that goes round in circles. */
 #include "consumer/conversation/brake.h"
 
 #include <ctype.h>
@@ -61,7 +61,8 @@ uint64_t brake_action(struct view tool, struct view what)
 /* ----------------------------------------------------------------- outcomes
  */
 
-/* "0x7f31..": of no two objects the same. */
+/* How many bytes an address like "0x7f31.." has that stands there; 0: there is
+ * none. Python shows them of objects, and they differ in each run. */
 static size_t address_at(struct view text, size_t at)
 {
     size_t end = at + 2;

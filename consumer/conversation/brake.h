@@ -16,12 +16,13 @@
 
 enum { BRAKE_WINDOW = 12, BRAKE_REFUSALS = 2 };
 
-/* One call and what came of it, as far as two of them can be the same. */
+/* One call and its outcome, as hashes: two calls are the same when both are
+ * equal. */
 struct call_digest {
     uint64_t action;
     uint64_t outcome;
-    bool failed;  /* an error: once less is enough */
-    bool refused; /* it was not made, by the brake */
+    bool failed;  /* an error: one repetition less is enough */
+    bool refused; /* the brake has refused the call */
 };
 
 enum brake {
@@ -31,16 +32,19 @@ enum brake {
     BRAKE_LAST,   /* an answer is asked for, without tools */
 };
 
-/* Of a tool's name and its code or arguments: blanks at the ends of lines,
- * empty lines and comments of their own do not make it another one. */
+/* The hash of a tool's name and its code or arguments. Blanks at the ends of
+ * lines, empty lines and lines of comments do not make it another one. */
 uint64_t brake_action(struct view tool, struct view what);
 
-/* Of what the model was shown: addresses of objects do not count, of an error
- * no numbers at all. */
+/* The digest of a result, by what the model was shown of it. Addresses of
+ * objects do not count, and in an error no digits at all: they differ each
+ * time. */
 struct call_digest brake_digest(uint64_t action, const struct record *result);
 
-/* Of the action that is to come, or, with its call made already, of the last
- * one: hint. most: so often may the same come of the same; 0: no brake. */
+/* What the brake says of a call before it is made (action 0: of asking the
+ * model again); and whether it gives a hint beside the result of a call, last.
+ * most: how often the same call may have the same outcome; 0: there is no
+ * brake. */
 enum brake brake_before(const struct call_digest *digests, size_t count,
                         uint64_t action, size_t most);
 bool brake_hints(const struct call_digest *digests, size_t count,

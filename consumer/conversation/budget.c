@@ -1,4 +1,4 @@
-/* budget.c - what a job may still use up. */
+/* budget.c - what a job may still spend, and so how large a request may be. */
 #include "consumer/conversation/budget.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How long the reply may be when so many requests like this one, with a short
- * reply each, are to follow. */
+/* How long the reply may be, in tokens, when so many (follow) further requests
+ * like this one must be paid for, each with a short reply. */
 static uint64_t room_in_tokens(const struct budget *budget,
                                const struct budget_request *request,
                                uint64_t follow)

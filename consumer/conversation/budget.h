@@ -14,31 +14,36 @@
 #include "consumer/model/price.h"
 
 enum {
-    BUDGET_REPLY = 512,       /* tokens: there has to be room for so many */
-    BUDGET_LEAST_REPLY = 100, /* of an answer */
-    /* What a reply without a bound is taken to be at the most. A bound that is
-     * larger is not said: endpoints refuse what is more than they can do. */
+    BUDGET_REPLY = 512, /* tokens of a short reply, which must have room */
+    BUDGET_LEAST_REPLY = 100, /* of the last answer */
+    /* How long a reply without a bound is taken to be. No larger bound is sent:
+     * endpoints refuse one that is more than they can write. */
     BUDGET_MOST_REPLY = 4096,
 };
 
+/* Costs are in micro-dollars. */
 struct budget {
     uint64_t max_tokens, max_cost; /* 0: no limit */
     uint64_t tokens, cost;         /* used up */
 };
 
+/* The request that is to be sent. */
 struct budget_request {
-    uint64_t tokens; /* as the endpoint will count them, about */
-    uint64_t reply;  /* its bound; 0: none */
+    uint64_t tokens; /* about what the endpoint will count of it */
+    uint64_t reply;  /* the bound of its reply, in tokens; 0: none */
     const struct price *price;
-    bool last; /* an answer is asked for anyhow */
+    bool last; /* it asks for the last answer in any case */
 };
 
+/* What may be done with it. */
 struct budget_plan {
-    bool fits;
-    const char *limit; /* why an answer has to be asked for, or why it does not
-                          fit: token_limit, cost_limit; "": it need not be */
-    uint64_t max_tokens;     /* of the reply, below its bound; 0: as that is */
-    uint64_t reserved, cost; /* tokens, micro-dollars, at the most */
+    bool fits;           /* at least as a request for the last answer */
+    const char *limit;   /* why it must be one, or why not even that fits:
+                            token_limit, cost_limit; "": it may be any */
+    uint64_t max_tokens; /* the bound to send, if it is below the request's own;
+                            0: its own is kept */
+    uint64_t reserved, cost; /* what request and reply may cost at most: tokens,
+                                micro-dollars */
 };
 
 /* For people: "$0.05", "3000 tokens". */

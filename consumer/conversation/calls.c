@@ -1,4 +1,4 @@
-/* calls.c - what a reply asks to be done. */
+/* calls.c - reads what a reply asks to be done. */
 #include "consumer/conversation/calls.h"
 
 #include <stdlib.h>
@@ -53,8 +53,8 @@ static bool id_is_used(const json_t *messages, const char *id)
     return false;
 }
 
-/* Endpoints refuse histories with missing or repeated ids, which models write
- * all the same. */
+/* The id as it is, or another one: models leave ids out and repeat them, and
+ * endpoints refuse such histories. */
 static json_t *unique_id(const struct conversation *conversation,
                          const json_t *calls, const json_t *id, size_t index)
 {
@@ -71,8 +71,8 @@ static json_t *unique_id(const struct conversation *conversation,
                         (unsigned long long)conversation->turn, index);
 }
 
-/* What the history says the arguments were: the model's own bytes when an
- * endpoint takes them, else what they were understood as. */
+/* The arguments in the history: the model's own bytes if they are an object,
+ * else the object that they were understood as. */
 static json_t *sane_arguments(const struct call *call)
 {
     bool python = strcmp(call->tool, TOOL_PYTHON) == 0;
@@ -103,8 +103,8 @@ static void take_call(struct conversation *conversation, json_t *calls,
     json_object_set_new(function, "arguments", sane_arguments(call));
 }
 
-/* No call and no text. One that was stopped by its length before it said
- * anything would be again: it is not asked for a second time. */
+/* No call and no text, which is worth another try. But a reply that was stopped
+ * by its length before it said anything would be so again. */
 static bool says_nothing(const struct conversation *conversation,
                          struct view text, const struct record *record)
 {
@@ -150,7 +150,7 @@ static struct reply_meaning read_code(struct conversation *conversation,
     const struct codeact_rules rules = {
         .stopped = !reply_reason_is_length(record->finish_reason),
     };
-    /* All of its length was reasoning, as would be that of the next. */
+    /* All of its length was reasoning; the next one would be the same. */
     bool spent = !rules.stopped && glyph_is_blank(text);
     struct reply_meaning meaning = { 0 };
     struct codeact said;
@@ -190,12 +190,12 @@ void calls_of_cells(struct conversation *conversation)
         call->arguments = cells[i];
         call->call_id = "";
         call->is_code = true;
-        /* Nothing to do, in a session that nobody else will see. */
+        /* An empty cell in a session that ends with the job does nothing. */
         call->answered = cells[i].len == 0 && own;
     }
 }
 
-/* An answer, with what was said of it in replies that have paused. */
+/* The answer, behind what was said of it in replies that have paused. */
 static struct view joined(struct conversation *conversation, struct view answer)
 {
     struct view begun = conversation->begun;
@@ -207,7 +207,7 @@ static struct view joined(struct conversation *conversation, struct view answer)
     return (struct view){ all, begun.len + answer.len };
 }
 
-/* The endpoint has stopped in the middle of the turn and wants to be asked to
+/* The endpoint has stopped in the middle of its turn and wants to be asked to
  * go on (Anthropic's pause_turn). */
 static struct reply_meaning read_pause(struct conversation *conversation,
                                        struct view text)
@@ -220,8 +220,7 @@ static struct reply_meaning read_pause(struct conversation *conversation,
     };
 }
 
-/* Some models call tools whatever they were told: then that is what they mean.
- */
+/* Some models call tools in CodeAct mode, too: then these calls count. */
 static struct reply_meaning read_reply(struct conversation *conversation,
                                        json_t *message,
                                        const struct record *record)

@@ -1,8 +1,9 @@
-/* calls.h - what a reply asks to be done.
+/* calls.h - reads what a reply asks to be done: in tools mode its tool calls;
+ * in CodeAct mode the code in its text, which is one call of Python.
  *
- * In tools mode its tool calls; in CodeAct mode the code in its text, which is
- * one call of Python. The message is made what the history says: ids that are
- * unique, arguments that endpoints take back, nothing that was invented. */
+ * The message is changed into what later requests will say of it, because
+ * endpoints refuse histories that are wrong: ids become unique, arguments
+ * become JSON, and observations that the model has made up are cut off. */
 #ifndef CONSUMER_CALLS_H
 #define CONSUMER_CALLS_H
 
@@ -10,15 +11,16 @@
 
 struct reply_meaning {
     struct view answer; /* when there is nothing to be done */
-    bool paused;        /* it goes on: the answer is the beginning of one */
-    struct view notice; /* why it cannot be done; empty: it can */
-    bool empty; /* there is a notice, as the reply says nothing at all */
+    bool paused; /* the reply will go on; answer is the beginning of one */
+    struct view notice; /* for the model, if nothing can be done; else empty */
+    bool empty; /* with a notice: because the reply says nothing at all */
 };
 
-/* Cells of a job that brings them, each a call. */
+/* Of a job of kind code: each of its cells is a call. */
 void calls_of_cells(struct conversation *conversation);
 
-/* Replaces conversation->calls. What is borrowed lives in its arena. */
+/* Replaces conversation->calls. message is changed. Views of the result are in
+ * the arena of the conversation, or literals, or of the record. */
 struct reply_meaning calls_of_reply(struct conversation *conversation,
                                     json_t *message,
                                     const struct record *record);

@@ -22,7 +22,7 @@ static bool is_whole(const struct codeact_rules *rules, struct view code)
                          : python_is_whole(code);
 }
 
-/* As passages.h asks: of a block as it stands in the text. */
+/* As struct passages asks: of a block as it stands in the text. */
 static bool block_is_whole(void *owner, struct view body)
 {
     const struct codeact_rules *rules = owner;
@@ -32,7 +32,7 @@ static bool block_is_whole(void *owner, struct view body)
     return is_whole(rules, buf_view(&code));
 }
 
-/* What has happened in the text so far. */
+/* What the text has had so far: it decides what a later passage means. */
 struct text_events {
     bool coded;
     bool bare; /* there was a bare fence that looks like Python */
@@ -47,8 +47,8 @@ static bool looks_like_python(struct view body)
     return python_guess(buf_view(&code)) == PYTHON_YES;
 }
 
-/* false: an observation that nobody has made. In prose without code "Output:"
- * is a word like others. */
+/* False: here begins an observation that the model has made up. Without code
+ * before it "Output:" is a word like others. */
 static bool follow_prose(struct text_events *events,
                          const struct passage *passage)
 {
@@ -65,7 +65,7 @@ static bool follow_prose(struct text_events *events,
     return true;
 }
 
-/* As follow_prose(). Code that counts is noted by who has found it. */
+/* As follow_prose(), of any passage. read_code() notes code that counts. */
 static bool follow(struct text_events *events, const struct passage *passage)
 {
     switch (passage->kind) {
@@ -91,7 +91,8 @@ static bool follow(struct text_events *events, const struct passage *passage)
 }
 
 struct codeact_reader {
-    struct codeact *out; /* its answer: all that can be seen, until the end */
+    struct codeact *out; /* until the end its answer holds all that is no
+                            reasoning and no code */
     const struct codeact_rules *rules;
     struct text_events events;
     struct buf tagged; /* code of the blocks in tags */
@@ -99,10 +100,11 @@ struct codeact_reader {
     struct buf bare; /* code of the bare fences */
     size_t bares;
     bool bare_cut; /* the last of them was cut off */
-    /* In what can be seen: the answer; its end: NOWHERE: that of the text. */
+    /* Where the answer is in that; end NOWHERE: it goes to the end of the text.
+     */
     size_t start, end;
-    size_t stars; /* that the answer's line ends with and were opened before */
-    size_t visible; /* what comes before is reasoning */
+    size_t stars;   /* of emphasis that was opened before the answer */
+    size_t visible; /* in that, too: what comes before is reasoning */
 };
 
 static void set_answer(struct codeact_reader *reader, size_t start, size_t end,
@@ -194,7 +196,8 @@ static void read_bare(struct codeact_reader *reader,
     reader->bares++;
 }
 
-/* What was before was reasoning, unless code was: then it ends nothing. */
+/* A closing tag alone: all before it was reasoning, unless code that counts was
+ * found: then the tag means nothing. */
 static void read_closing(struct codeact_reader *reader)
 {
     if (reader->events.coded)
@@ -243,8 +246,8 @@ static struct view seen_from(const struct codeact_reader *reader, size_t start,
         (struct view){ seen.data, end == NOWHERE ? seen.len : end }, start));
 }
 
-/* The emphasis that was opened before the answer, off its first line: how many
- * bytes before that line's end. */
+/* "**FINAL ANSWER: 4**": how long the answer's first line is without the stars
+ * that close what was opened before the label. *after: where that line ends. */
 static size_t emphasis_end(struct view answer, size_t stars, size_t *after)
 {
     size_t next;
@@ -258,8 +261,8 @@ static size_t emphasis_end(struct view answer, size_t stars, size_t *after)
     return found >= stars ? line.len - stars : line.len;
 }
 
-/* What can be seen becomes the answer. A label with nothing behind it, a lone
- * tag at the end, are none. */
+/* What is left becomes the answer: what stands behind the label, or, if that is
+ * nothing, all that is no reasoning. */
 static void finish_answer(struct codeact_reader *reader)
 {
     struct codeact *out = reader->out;

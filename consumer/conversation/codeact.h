@@ -37,24 +37,25 @@ struct codeact {
      * is neither: there is nothing to show, and it should be asked for again.
      */
     bool final;
-    bool invented; /* an observation was: the text ends there */
-    /* A block was cut off: it has no end, and is not whole or its author did
-     * not stop by itself. It is not run; nothing is final. */
+    bool invented; /* the model made up an observation: the text ends before it
+                    */
+    /* A block was cut off: it has no end, and it is not whole Python or the
+     * model did not stop by itself. It is not run, and there is no answer. */
     bool unclosed;
     size_t blocks; /* of code */
-    size_t cut;    /* bytes of the text that count */
+    size_t cut;    /* the first so many bytes of the text count */
 };
 
 struct codeact_rules {
     /* Whether bytes are whole Python; NULL: python_is_whole(), which knows
-     * strings and brackets. It decides whether a mark that would end a block is
-     * one, and whether a block without an end is run. */
+     * strings and brackets. Decides whether a mark really ends a block, or
+     * stands in a string of it, and whether a block without an end is run. */
     bool (*parses)(void *owner, struct view code);
     void *owner;
-    bool stopped; /* finish_reason is "stop": the text was not cut off */
+    bool stopped; /* the model stopped by itself: the text was not cut off */
 };
 
-/* Sets all of out, which need not be initialised. rules: NULL: as zeroed. */
+/* Sets all of out, which need not be initialized. rules: NULL: as zeroed. */
 void codeact_read(struct codeact *out, struct view text,
                   const struct codeact_rules *rules);
 void codeact_finish(struct codeact *out);

@@ -1,4 +1,4 @@
-/* conversation.c - what was said and done so far: a fold over the journal. */
+/* conversation.c - the conversation so far, computed from the journal. */
 #include "consumer/conversation/conversation.h"
 
 #include <assert.h>
@@ -119,7 +119,7 @@ static void check_answer(struct conversation *conversation)
 
 /* -------------------------------------------------------------- replies */
 
-/* What any reply took, and what is learned of how its endpoint counts. */
+/* What a reply took, be it a turn or a summary; and how its endpoint counts. */
 static void apply_usage(struct conversation *conversation,
                         const struct record *record)
 {
@@ -132,7 +132,10 @@ static void apply_usage(struct conversation *conversation,
     spending_settle(&conversation->spending, record);
 }
 
-/* message: a reference that is taken. */
+/* message: a reference that is taken. A reply with neither calls nor text is
+ * not put into the messages: some endpoints refuse such a history. A notice
+ * tells the model what was wrong with its reply; after an answer was asked for
+ * there is none, since no other reply will come. */
 static void apply_turn(struct conversation *conversation, json_t *message,
                        const struct record *record)
 {
@@ -216,6 +219,7 @@ static void add_inner(struct conversation *conversation,
     };
 }
 
+/* The intent or result of a call that code made. */
 static bool apply_inner(struct conversation *conversation,
                         const struct record *record, struct err *err)
 {
@@ -238,7 +242,8 @@ static bool apply_inner(struct conversation *conversation,
         return true;
     }
     return err_set(err, ERR_RETRY, "internal",
-                   "record %zu of the journal answers what nobody asked",
+                   "record %zu of the journal is the result of a call that "
+                   "was not begun",
                    conversation->records);
 }
 
@@ -266,7 +271,8 @@ static void add_result(struct conversation *conversation,
     conversation->result_count = count;
 }
 
-/* As the model is told: code in a text has no id that a tool message needs. */
+/* The message that tells the model of a result. Code in a text has no id, which
+ * a tool message would need, so it is a message of the user. */
 static json_t *observation_of(const struct call *call,
                               const struct record *record,
                               const struct err *misfit)
@@ -289,7 +295,8 @@ static json_t *observation_of(const struct call *call,
                      call->call_id, "content", json_text(buf_view(&text)));
 }
 
-/* The cell that gave it has come to its end. Why it is not taken, or NULL. */
+/* A cell that gave its answer to final_answer() has ended: takes the answer.
+ * Returns what is wrong with it, or NULL. */
 static const struct err *take_answer(struct conversation *conversation)
 {
     struct view given = conversation->final;
@@ -314,8 +321,8 @@ static bool apply_tool(struct conversation *conversation,
     struct call *call = find_call(conversation, record->call);
     if (!call)
         return err_set(err, ERR_RETRY, "internal",
-                       "record %zu of the journal is about a call that nobody "
-                       "made",
+                       "record %zu of the journal is about a call that is in "
+                       "no reply",
                        conversation->records);
     if (record->kind == RECORD_TOOL_INTENT) {
         call->intended = true;
@@ -337,7 +344,8 @@ static bool apply_tool(struct conversation *conversation,
     return true;
 }
 
-/* Most of them are empty, and then there is no arena yet. */
+/* Without a copy where there is nothing: most conversations then need no arena.
+ */
 static struct view kept(struct conversation *conversation, struct view text)
 {
     return text.len == 0 ? (struct view){ 0 }
@@ -350,7 +358,7 @@ static bool shows_past(const struct conversation *conversation)
     return !job->messages && job->history != HISTORY_ANEW;
 }
 
-/* Attempts name the same blob again and again: it is kept once. */
+/* Intents name the same blob again and again: it is kept once. */
 static struct view kept_name(struct conversation *conversation,
                              struct view blob)
 {
@@ -374,8 +382,8 @@ void conversation_recall(struct conversation *conversation, json_t *said,
     json_decref(said);
 }
 
-/* A request that does not fit into what is left is not made, nor another one.
- * What may be under way counts. */
+/* A request did not fit into what was left of a limit: neither it nor another
+ * one is made. */
 static void apply_limit(struct conversation *conversation,
                         const struct record *record)
 {
@@ -383,8 +391,9 @@ static void apply_limit(struct conversation *conversation,
     conversation->last = kept(conversation, record->last);
 }
 
-/* Of a request that was too long. Who counts no further than to its window
- * has counted less than there was: only more than was expected is news. */
+/* A request was too long, and its endpoint has counted it. One that counts no
+ * further than to its window has counted too little: so only a count above our
+ * estimate is taken. */
 static void apply_count(struct conversation *conversation, uint64_t counted)
 {
     bool known = conversation->counted > 0 && conversation->estimated > 0;
@@ -412,7 +421,7 @@ bool conversation_knows(const struct conversation *conversation,
     return memcmp(&hash, &conversation->terms, sizeof(hash)) == 0;
 }
 
-/* Nothing is asked for. */
+/* An intent that says that nothing is asked for: no answer, or no summary. */
 static void apply_end(struct conversation *conversation,
                       const struct record *record)
 {
@@ -424,8 +433,9 @@ static void apply_end(struct conversation *conversation,
     summary_forgo(conversation, record);
 }
 
-/* A second intent: what became of the first one is not known. A refusal says
- * that it came to nothing, and of what was sent only how long it was. */
+/* An intent while another is open means that the outcome of the first is not
+ * known. One that is "failed" closes the one before: that request came to
+ * nothing, and was perhaps counted. */
 static void apply_intent(struct conversation *conversation,
                          const struct record *record)
 {
@@ -453,7 +463,7 @@ static void apply_intent(struct conversation *conversation,
     conversation->kept_of = kept_name(conversation, record->history);
 }
 
-/* Borrows nothing but of the record's own bytes. */
+/* Of a record whose bytes are in the arena: views of it may be kept. */
 static bool apply_kept(struct conversation *conversation,
                        const struct record *record, struct err *err)
 {
@@ -470,9 +480,10 @@ static bool apply_kept(struct conversation *conversation,
     }
 }
 
-/* Thousands wait for their reply, and most of an intent is its terms, the same
- * for all of them: it is read and let go, all others are kept, and read as they
- * are kept. */
+/* All records but intents are copied into the arena, and decoded there.
+ * Thousands of conversations may wait for their reply, and most of an intent is
+ * its terms, which are the same in all of them: so an intent is decoded in
+ * passing, and what is needed of it is copied. */
 bool conversation_apply(struct conversation *conversation, struct view bytes,
                         struct err *err)
 {
@@ -599,7 +610,8 @@ struct view conversation_answer(const struct conversation *conversation)
     return (struct view){ 0 };
 }
 
-/* It came to an end of its own, or was stopped with its variables kept. */
+/* The cell ended by itself, or was stopped and the session kept its variables.
+ */
 static bool left_variables(const struct cell *cell)
 {
     return cell->status == CELL_OK || cell->status == CELL_ERROR ||
@@ -628,6 +640,7 @@ conversation_earlier_cells(struct conversation *conversation)
         if (record->cell.code.len == 0)
             continue;
         number++;
+        /* The session began anew: cells before this have left nothing. */
         if (record->cell.state == CELL_LOST)
             earlier.count = earlier.killed = 0;
         if (left_variables(&record->cell))

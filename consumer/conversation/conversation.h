@@ -1,8 +1,9 @@
 /* conversation.h - the conversation so far, computed from the journal.
  *
- * Only journal records change a conversation. A record is applied after it is
- * written, live and after a crash alike: so the consumer that takes a job over
- * has the same conversation as the first one.
+ * Only journal records change a conversation. A record is applied when it is
+ * durable, by the same code live and after a crash: so the consumer that takes
+ * a job over has the same conversation as the first one. (What was said in
+ * earlier jobs of the session is added with conversation_recall().)
  *
  *   ASK --model_intent, model_reply--> CALL --tool_intent, tool_result--+
  *    ^                                  ^  |                            |
@@ -10,7 +11,7 @@
  *    +----------(none left)----------------+      a reply without calls: END
  *
  * Before ASK the model may be asked, in the same way, for a summary of the
- * messages that will be left out: it is no turn.
+ * messages that will be left out. That is no turn.
  *
  * A job of kind code is one turn whose calls are its cells. */
 #ifndef CONSUMER_CONVERSATION_H
@@ -23,97 +24,107 @@
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
-enum { MAX_IDLE = 3 };
+enum { MAX_IDLE = 3 }; /* useless replies in a row that end a job */
 enum next_action { NEXT_ASK, NEXT_CALL, NEXT_END };
 
-/* One call of the turn. */
+/* One call of the turn. Its texts are in the conversation's arena, or the
+ * job's. */
 struct call {
-    char id[24];         /* ours: "turn.index" */
-    const char *call_id; /* the model's own, made unique */
-    const char *tool;    /* name, as the model wrote it */
-    struct view arguments;
-    bool is_code;       /* arguments are the code itself */
-    bool intended;      /* tool_intent is in the journal */
-    bool answered;      /* tool_result is */
-    int verdict;        /* enum verdict, of a person */
-    bool unasked;       /* ... who has not said it: the time was up */
-    struct view edited; /* what is run in the place of arguments */
-    struct view said;   /* to the model, beside the verdict */
+    char id[24];           /* ours: "turn.index" */
+    const char *call_id;   /* the model's own, made unique; "": it has none */
+    const char *tool;      /* name, as the model wrote it */
+    struct view arguments; /* as the model wrote them */
+    bool is_code;          /* arguments are the code itself, not JSON */
+    bool intended;         /* tool_intent is in the journal */
+    bool answered;         /* tool_result is */
+    int verdict;           /* enum verdict, of a person */
+    bool unasked;          /* nobody gave the verdict: the time was up */
+    struct view edited; /* run in the place of arguments; empty: nothing is */
+    struct view said;   /* by the person, for the model; may be empty */
 };
 
-/* A call that the code of a call makes. Code that runs again asks again: what
- * is the same is the same call, whatever its number is then. */
+/* A tool call that the code of a cell makes. Code that runs again calls again:
+ * a call of the same tool with the same arguments is the same call, whatever
+ * its number is then. */
 struct code_call {
-    struct view call;
-    uint64_t number;  /* when it was made first */
+    struct view call; /* our id of the cell's call */
+    uint64_t number;  /* when it was made first; in the journal */
     struct view hash; /* of tool and arguments */
     bool answered;
-    bool failed;       /* data says why */
-    struct view data;  /* JSON */
-    uint64_t asked_as; /* its number in the run that goes on; 0: not yet */
+    bool failed;       /* data is the sentence that says why */
+    struct view data;  /* the value, JSON */
+    uint64_t asked_as; /* its number in the run of the code that goes on; 0:
+                          that has not made it yet */
 };
 
 struct terms_hash {
     unsigned char sha256[32];
 };
 
-/* Of messages that are left out: see summary.h. */
+/* Of messages that are left out: see summary.h. A place is a position among the
+ * messages of a request. It is only valid with the same history before it, so
+ * each is kept with said_of of its time. */
 struct summary {
     struct view text;      /* empty: there is none */
-    size_t until;          /* the place that it ends at, and */
-    struct view of;        /* said_of then: it is none before another past */
-    bool due;              /* one is asked for, up to: */
-    size_t wanted;         /* that place, */
-    struct view wanted_of; /* and said_of then */
-    size_t made, failed;   /* in this job */
+    size_t until;          /* the place up to which it tells */
+    struct view of;        /* said_of then */
+    bool due;              /* one is asked for */
+    size_t wanted;         /* the place up to which it is to tell */
+    struct view wanted_of; /* said_of then */
+    size_t made, failed;   /* how many, in this job */
 };
 
+/* Of one attempt, which owns it. Views are of its arena. */
 struct conversation {
     const struct job *job;
-    struct arena arena;         /* of the records */
-    json_t *messages;           /* without our own instructions */
-    json_t *said;               /* in the session before: two of each job; NULL:
-                                   nothing is shown */
-    struct view said_of;        /* the blob that said is of; empty: of none */
-    size_t given;               /* of messages: came with the job */
-    size_t records;             /* of the journal: the index of the next one */
-    uint64_t turn;              /* replies so far */
-    bool over;                  /* the last reply is the answer, */
-    bool cut;                   /* stopped by its length; */
-    bool spent;                 /* or no other can be asked for: see last */
-    const struct call *aborted; /* where a person has ended it */
-    size_t idle;        /* replies in a row of which nothing could be done */
-    size_t empty;       /* replies in a row that said nothing: idle, too */
+    struct arena arena; /* of the records, which are kept but for intents */
+    json_t *messages;   /* without our own instructions; NULL: kinds other than
+                           conversation */
+    json_t *said; /* in the session before: two messages of each job; NULL:
+                     nothing of it is shown */
+    struct view said_of; /* the blob that said is of; empty: of none */
+    size_t given;        /* the first so many messages came with the job */
+    size_t records;      /* of the journal: the index of the next one */
+    uint64_t turn;       /* replies so far, summaries not counted */
+    bool over;           /* the last reply is the answer; */
+    bool cut;            /* and was stopped by its length; */
+    bool spent;          /* or no other can be asked for: see last */
+    const struct call *aborted; /* where a person has ended it; NULL: nowhere */
+    size_t idle;        /* replies in a row with which nothing could be done */
+    size_t empty;       /* those among them, in a row, that said nothing */
     struct view answer; /* of the last reply, when there is nothing to do */
-    struct view begun;  /* what was said of it in replies that have paused */
+    struct view begun;  /* the beginning of that, in replies that have paused */
     json_t *parameters; /* of the model, that the job wants; NULL: none */
-    json_t *schema;     /* that it has to fit; NULL: any text will do */
-    json_t *output;     /* what fits it */
-    size_t misfits;     /* answers that did not */
-    struct err misfit;  /* what was wrong with the last one */
+    json_t *schema;     /* that the answer must fit; NULL: any text will do */
+    json_t *output;     /* the value that fits it; NULL: none yet */
+    size_t misfits;     /* answers that did not fit */
+    struct err misfit;  /* what was wrong with the last of them */
     bool files_there;   /* the session has been given the job's files */
     struct call *calls; /* of the last turn */
     size_t call_count;
     struct record *results;      /* the tool_results, in order */
-    struct call_digest *digests; /* of each of these */
-    size_t *places;              /* ... and its message */
+    struct call_digest *digests; /* of each of these, see brake.h */
+    size_t *places;              /* of the message of each, among messages */
     size_t result_count;
-    struct view final;       /* by the code of the call that runs: JSON */
+    struct view final; /* what the code that runs has given final_answer():
+                          JSON; empty: nothing */
     struct terms_hash terms; /* of the last intent that had any */
-    struct view last; /* why an answer was asked for, or could not be; empty:
-                         it was not */
+    struct view last; /* a code: why an answer was asked for, or could not be;
+                         empty: neither */
     struct code_call *code_calls; /* calls that code made, in order */
     size_t code_call_count;
     struct view reply_id; /* under which the endpoint keeps the reply to what
                              was sent last; empty: not known, or it has come */
-    size_t kept;          /* of what was sent last, see window_cut(), */
-    struct view kept_of;  /* and said_of then: it is a place behind that */
-    uint64_t sent;        /* tokens of it, estimated */
+    size_t kept;          /* the place where the last request began, see
+                             window_cut(), */
+    struct view kept_of;  /* and said_of then */
+    uint64_t sent;        /* tokens of the last request, as we estimated them */
     struct summary summary;
-    uint64_t estimated; /* those of the last one that the endpoint counted, */
-    uint64_t counted;   /* and as it did; 0: none yet */
+    /* Our estimate of the last request that the endpoint has counted, and its
+     * count: how the two compare. 0: none was counted yet. */
+    uint64_t estimated, counted;
     struct spending spending;
-    uint64_t model_ms, tools_ms;
+    uint64_t model_ms, tools_ms; /* how long all replies and calls took */
 };
 
 /* Borrows the job. Error: bad_field when its messages are not chat messages, or
@@ -128,12 +139,13 @@ bool conversation_apply(struct conversation *conversation, struct view record,
                         struct err *err);
 
 /* What was said before, as the blob of that name has it: it stands before the
- * conversation from now on. said: a reference that is taken; nobody sees it
- * where the job brings its own messages, or begins anew. */
+ * conversation from now on. said: a reference that is taken; NULL: nothing. It
+ * is not shown where the job brings its own messages, or begins anew. */
 void conversation_recall(struct conversation *conversation, json_t *said,
                          struct view blob);
 
-/* The last intent had these terms, JSON. */
+/* The last intent that had terms had these, JSON: they need not be written
+ * again. */
 bool conversation_knows(const struct conversation *conversation,
                         struct view terms);
 
@@ -141,22 +153,25 @@ bool conversation_knows(const struct conversation *conversation,
  * it. NULL: there is none. */
 const json_t *conversation_task(const struct conversation *conversation);
 
-/* What is to be run: a person's, or the model's. */
+/* What is to be run: what a person has written in its place, or the model. */
 struct view call_arguments(const struct call *call);
 
+/* What follows from the records so far. decide_next() has the last word. */
 enum next_action conversation_next(const struct conversation *conversation);
 /* A call of the turn, by our id. NULL: there is none. */
 const struct call *conversation_find(const struct conversation *conversation,
                                      struct view id);
-/* The call that NEXT_CALL means. */
+/* The call that NEXT_CALL means: the first without a result. NULL: all have
+ * one. */
 const struct call *conversation_call(const struct conversation *conversation);
 
-/* The call that code asks for under that number, if the journal knows it: one
- * of that call and hash which the run has not asked for yet. */
+/* The call that code makes under that number, if the journal knows it: one of
+ * that cell and hash which this run of the code has not made yet. Marks it as
+ * made. It stays valid until the next record is applied. */
 struct code_call *conversation_code_call(struct conversation *conversation,
                                          struct view call, uint64_t number,
                                          struct view hash);
-/* The code of that call runs from its beginning. */
+/* The code of that call runs from its beginning: it has made no calls yet. */
 void conversation_rerun(struct conversation *conversation, struct view call);
 
 /* The last text of the assistant; for kind code the value of the last cell, or
@@ -170,8 +185,9 @@ bool conversation_is_idle(const struct conversation *conversation);
 const struct record *
 conversation_failure(const struct conversation *conversation);
 
-/* Cells that have left their variables in the session as it is now: run again,
- * in order, these give a fresh session the same state. */
+/* Cells that have left their variables in the session as it is now. Run again
+ * in order, they give a fresh session the same state, as far as code is
+ * repeatable. */
 struct earlier_cell {
     struct view call;
     struct view code;
@@ -180,7 +196,7 @@ struct earlier_cell {
 struct earlier_cells {
     const struct earlier_cell *cells; /* in the conversation's arena */
     size_t count;
-    size_t killed; /* between them: they are not run a second time */
+    size_t killed; /* others, which had to be killed: they are not run again */
 };
 struct earlier_cells
 conversation_earlier_cells(struct conversation *conversation);

@@ -1,4 +1,4 @@
-/* decide.c - what is done next, from a conversation and its terms alone. */
+/* decide.c - decides the next step, from a conversation and its terms alone. */
 #include "consumer/conversation/decide.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ bool decide_is_upload(const struct job *job)
            job->prompt.len == 0;
 }
 
-/* That they have come is what the user wants to know. */
+/* The prompt is in the user's language, as far as the job shows it. */
 void decide_upload(struct job *job, const struct prompts *prompts,
                    struct arena *arena)
 {
@@ -43,8 +43,9 @@ void decide_upload(struct job *job, const struct prompts *prompts,
 }
 /* ----------------------------------------------------------------- ending */
 
-/* The cause first. A cell that was killed has it in its reason; of one that
- * raised an exception, or left, that says only how its session came to be. */
+/* Names the cause first. The reason of a cell that was killed is the cause;
+ * that of a cell which raised an exception or exited only says what became of
+ * its session. */
 static void why_of_cell(size_t last, const struct cell *cell, struct err *why)
 {
     /* Recordings may have no numbers: then it is the job's last one. */
@@ -70,7 +71,7 @@ static bool is_limit(struct view code)
     return view_is(code, "token_limit") || view_is(code, "cost_limit");
 }
 
-/* With the answer that was asked for. */
+/* Why the job ends with the last answer that was asked for. */
 static void why_of_last(const struct conversation *conversation,
                         const struct terms *terms, struct err *why)
 {
@@ -99,7 +100,7 @@ enum next_action decide_next(const struct conversation *conversation,
     return next == NEXT_ASK && spent ? NEXT_END : next;
 }
 
-/* Each answer that was asked for was none, in its own way. */
+/* Each of the answers was wrong in its own way: the last one is told. */
 static void why_of_misfit(const struct conversation *conversation,
                           struct err *why)
 {
@@ -163,7 +164,8 @@ bool decide_is_tool(const struct call *call)
     return !call->is_code && strcmp(call->tool, TOOL_PYTHON) != 0;
 }
 
-/* It was done, and led nowhere, often enough. */
+/* The brake does not let it be done once more. A call whose intent is written
+ * was allowed then. */
 static bool is_forbidden(const struct conversation *conversation,
                          const struct terms *terms, const struct call *call,
                          struct view what)
@@ -192,7 +194,7 @@ static bool read_code(const struct call *call, struct buf *code,
                    "the argument \"%s\" is empty", TOOL_PYTHON_CODE);
 }
 
-/* To the sentence that there is no such tool. False. */
+/* Adds the names of the tools that there are to the sentence. Returns false. */
 static bool name_known(const struct terms *terms, struct err *err)
 {
     CLEANUP(buf_finish) struct buf known;
@@ -203,7 +205,8 @@ static bool name_known(const struct terms *terms, struct err *err)
                    said.text, VIEW_ARG(buf_view(&known)));
 }
 
-/* The only argument that the tool needs, when it is a text. */
+/* The name of the only argument that the tool needs, if that is a text: models
+ * write the text alone. NULL: there is none. */
 static const char *only_text(const struct tool *tool)
 {
     const json_t *parameters = json_object_get(tool->function, "parameters");
@@ -216,7 +219,7 @@ static const char *only_text(const struct tool *tool)
     return json_array_size(required) == 1 && is_text ? name : NULL;
 }
 
-/* What it takes is looked at as well. */
+/* Also checks the arguments against what the tool takes. */
 static bool read_arguments(const struct conversation *conversation,
                            const struct terms *terms, const struct call *call,
                            const struct tool **tool, struct buf *arguments,
@@ -235,7 +238,9 @@ static bool read_arguments(const struct conversation *conversation,
     return taken;
 }
 
-/* A person has to say so, and has not. */
+/* A person must approve the call and has not, or has decided against it. needs:
+ * the call needs approval; then it is too long to be shown, or a person would
+ * have been asked before. */
 static bool is_barred(const struct conversation *conversation,
                       const struct call *call, bool needs, size_t bytes,
                       struct err *why)
@@ -251,8 +256,9 @@ static bool is_barred(const struct conversation *conversation,
     return needs || call->verdict != VERDICT_NONE;
 }
 
-/* A model may call it though it is not offered: the job names its tools. In
- * CodeAct mode nothing is offered, and code is what is run. */
+/* A model may call Python although it was not offered, because the job names
+ * other tools. In CodeAct mode nothing is offered, and code is run all the
+ * same. */
 static bool python_is_offered(const struct conversation *conversation,
                               const struct terms *terms,
                               const struct call *call, struct err *err)
@@ -314,10 +320,10 @@ const struct tool *decide_code_tool(const struct conversation *conversation,
     return NULL;
 }
 
-/* ----------------------------------------------------------------- asking
- * a person */
+/* --------------------------------------------------------------- approval */
 
-/* False: nothing would be run. */
+/* What would be run, into out; and whether it needs approval. False: it cannot
+ * be run. */
 static bool read_call(const struct conversation *conversation,
                       const struct terms *terms, const struct call *call,
                       struct buf *out, bool *needs, struct err *err)
@@ -336,7 +342,8 @@ static bool read_call(const struct conversation *conversation,
     return true;
 }
 
-/* What a person has written in its place must be what is run. */
+/* A person is to be asked about the call. Also once more, when what the person
+ * has written in its place cannot be run. */
 static bool is_undecided(const struct conversation *conversation,
                          const struct terms *terms, const struct call *call,
                          struct err *why)

@@ -1,4 +1,4 @@
-/* decide_request.c - what the model is asked, and what that may take. */
+/* decide_request.c - decides the next request, and what it may cost. */
 #include "consumer/conversation/decide.h"
 #include "consumer/model/model_request.h"
 #include "consumer/model/sampling.h"
@@ -28,6 +28,7 @@ size_t decide_images(const struct conversation *conversation,
 
 /* ------------------------------------------------------------------ plans */
 
+/* Why the next reply must be the answer, limits of tokens and money aside. */
 static const char *last_by_turns(const struct conversation *conversation,
                                  const struct terms *terms)
 {
@@ -40,8 +41,8 @@ static const char *last_by_turns(const struct conversation *conversation,
     return "";
 }
 
-/* Nobody knows what became of a request that is under way: another one comes on
- * top of it. */
+/* A request that is still open may have been paid for, so what is reserved for
+ * it counts as spent; but not when it is composed once more itself. */
 static struct budget budget_of(const struct conversation *conversation,
                                const struct terms *terms, enum ask_kind kind)
 {
@@ -106,8 +107,9 @@ static bool write_request(const struct conversation *conversation,
     return true;
 }
 
-/* Its reply has the room that its request leaves. Models that think first need
- * more than the summary has. */
+/* The bound of the reply that is to be a summary: a quarter of the window at
+ * most. It is larger than a summary may be, since models that think first need
+ * more. */
 static uint64_t summary_tokens(const struct conversation *conversation,
                                const struct terms *terms)
 {
@@ -119,8 +121,9 @@ static uint64_t summary_tokens(const struct conversation *conversation,
     return terms_least(terms_least(wish, most), terms->endpoint->window / 4);
 }
 
-/* In the place of the turn's, which is let go then; it has to be paid for as
- * well. Near a limit what is left is for the answer. */
+/* Replaces the plan of the turn by one for a summary, if there is anything to
+ * be summarised. The turn's request must be affordable after it; near a limit
+ * there is no summary, for what is left is for the answer. */
 static void write_summary(const struct conversation *conversation,
                           const struct terms *terms,
                           const struct request_context *context,
@@ -145,7 +148,7 @@ static void write_summary(const struct conversation *conversation,
         *plan = summary;
 }
 
-/* The same, but for an answer. */
+/* Writes the request anew, as one that asks for the last answer. */
 static bool write_last(const struct conversation *conversation,
                        const struct terms *terms,
                        const struct request_context *context,

@@ -48,7 +48,8 @@ static size_t count_of(const struct conversation *conversation)
     return count;
 }
 
-/* Images first, as the model was told them; then the latest files. */
+/* Images first, then files, the latest first: the first item that a link can
+ * mean counts. */
 static struct links links_of(const struct conversation *conversation,
                              const char *template, struct arena *arena)
 {
@@ -77,7 +78,7 @@ struct view linking_answer(const struct conversation *conversation,
     CLEANUP(buf_finish) struct buf answer;
     buf_init(&answer, (size_t)4 << 20);
     links_write(&answer, said, &links);
-    /* So many links that it is too long: as it was said. */
+    /* With all of its links it is too long: it stays as it was written. */
     return buf_ok(&answer) ? arena_copy(arena, buf_view(&answer))
                            : (struct view){ 0 };
 }

@@ -5,7 +5,8 @@
 
 #include "consumer/conversation/conversation.h"
 
-/* In the arena; empty: as it was said. template: see links.h; NULL: none. */
+/* The answer, in the arena; empty: it is as the model has written it. template:
+ * see links.h; NULL: none. */
 struct view linking_answer(const struct conversation *conversation,
                            const char *template, struct arena *arena);
 

@@ -10,9 +10,9 @@
 enum {
     TARGET_BYTES = 4096,
     TITLE_BYTES = 1024,
-    CODE_COLUMNS = 4, /* that make a line code */
-    MAX_TICKS = 63,
-    MAX_DEPTH = 32, /* of brackets in a target, as in CommonMark */
+    CODE_COLUMNS = 4, /* of indentation make a line code */
+    MAX_TICKS = 63,   /* bits of paragraph.never */
+    MAX_DEPTH = 32,   /* of brackets in a target, as in CommonMark */
 };
 
 /* ------------------------------------------------------------ the template
@@ -79,7 +79,7 @@ static int digit_of(char byte)
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* How many bytes stand for one, which that is. */
+/* Reads one byte that may be escaped; returns how many bytes it took. */
 static size_t read_escaped(struct view text, char *byte)
 {
     const char *at = text.data;
@@ -132,7 +132,8 @@ static struct view base_of(struct view path)
     return (struct view){ path.data + at, path.len - at };
 }
 
-/* In whatever folder models believe that they work. */
+/* The file that a target means, in whatever folder the model believes to work;
+ * NULL: none. */
 static const struct link_item *meant(const struct links *links,
                                      struct view target)
 {
@@ -157,13 +158,14 @@ static const struct link_item *meant(const struct links *links,
 /* ----------------------------------------------------------- a paragraph
  */
 
-/* Text without fences and blank lines; what comes before copied is written. */
+/* Text without fences and blank lines. */
 struct paragraph {
     const struct links *links;
     struct buf *out;
     struct view text;
-    size_t copied;
-    uint64_t never; /* lengths of backticks that do not come any more */
+    size_t copied;  /* the first so many bytes were written to out */
+    uint64_t never; /* a bit for each number of backticks that does not come any
+                       more: searching again each time would take too long */
 };
 
 static char byte_at(const struct paragraph *paragraph, size_t at)
@@ -189,7 +191,8 @@ static size_t ticks_at(const struct paragraph *paragraph, size_t at)
     return count;
 }
 
-/* Behind the code that begins there, or behind its ticks: it never ends. */
+/* The place behind the code that begins there, or, if that never ends, behind
+ * its backticks. */
 static size_t behind_code(struct paragraph *paragraph, size_t at)
 {
     size_t ticks = ticks_at(paragraph, at), from = at + ticks;
@@ -205,7 +208,8 @@ static size_t behind_code(struct paragraph *paragraph, size_t at)
     return from;
 }
 
-/* [at, end) of a target; whole_end: behind its bracket, where it has some. */
+/* A target is [at, end); whole_end: behind its bracket, if it is in brackets.
+ */
 struct link_target {
     size_t at, end, whole_end;
 };
@@ -250,7 +254,7 @@ static bool read_target(const struct paragraph *paragraph, size_t at,
     return end > at && depth == 0;
 }
 
-/* Is it the end of a link, with a title or without? */
+/* A link ends there, with a title or without. */
 static bool ends_link(const struct paragraph *paragraph, size_t at)
 {
     size_t next = skip_blanks(paragraph, at);
@@ -274,8 +278,8 @@ static bool ends_link(const struct paragraph *paragraph, size_t at)
     return false;
 }
 
-/* With blanks in it, as nobody may write it and models do: to the line's first
- * bracket. */
+/* A target with blanks in it, which Markdown does not allow and models write:
+ * up to the first bracket of the line. */
 static bool read_sloppy(const struct paragraph *paragraph, size_t at,
                         struct link_target *target)
 {
@@ -303,7 +307,7 @@ static bool rewrite(struct paragraph *paragraph,
     return true;
 }
 
-/* at: behind "](". Where to read on. */
+/* at: behind "](". Returns where to read on. */
 static size_t take_link(struct paragraph *paragraph, size_t at)
 {
     struct link_target target;
@@ -318,7 +322,7 @@ static size_t take_link(struct paragraph *paragraph, size_t at)
     return at;
 }
 
-/* "[label]: target", at the beginning of a line. Where to read on. */
+/* "[label]: target", at the beginning of a line. Returns where to read on. */
 static size_t take_definition(struct paragraph *paragraph, size_t at)
 {
     struct link_target target;

@@ -1,11 +1,11 @@
-/* links.h - an answer's links to images and files of its job, made to lead
- * where those are.
+/* links.h - rewrites an answer's links to images and files of its job, so that
+ * they lead to where these are.
  *
- * Models name what there is as they please: figure-1.png, ./out.csv,
- * /workspace/out.csv, sandbox:/mnt/data/out.csv, attachment:out.csv. Targets of
- * links, of images and of link definitions that mean one of the job's become
- * what the operator's template makes of it; all others, and code, stay as they
- * are, byte for byte. */
+ * Models name files as they please: figure-1.png, ./out.csv,
+ * /workspace/out.csv, sandbox:/mnt/data/out.csv, attachment:out.csv. A target
+ * of a link, of an image or of a link definition that means a file of the job
+ * becomes what the operator's template makes of it. All others, and code, stay
+ * as they are, byte for byte. */
 #ifndef CONSUMER_LINKS_H
 #define CONSUMER_LINKS_H
 
@@ -21,15 +21,15 @@ struct link_item {
 struct links {
     const char *template; /* {blob}, {name}, {job} in it are replaced */
     struct view job;
-    const struct link_item *items; /* the first that is meant counts */
+    const struct link_item *items; /* the first that a target can mean counts */
     size_t count;
 };
 
-/* "" means: none. Error: bad_setting, there is no {blob} in it, or a byte that
- * may not stand in a link. */
+/* Whether it is a template; "" is: there is none. Error: bad_setting: it has no
+ * {blob}, or a byte that may not stand in a link. */
 bool links_check(const char *template, struct err *err);
 
-/* Appends the Markdown. */
+/* Appends the Markdown to out, with its links rewritten. */
 void links_write(struct buf *out, struct view markdown,
                  const struct links *links);
 

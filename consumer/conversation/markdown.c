@@ -41,7 +41,7 @@ bool markdown_starts_line(struct view text, size_t at)
     return at == 0 || text.data[at - 1] == '\n' || text.data[at - 1] == '\r';
 }
 
-/* The bytes that are so at the head. */
+/* How many such bytes the text begins with. */
 static size_t run_of(struct view text, bool (*is_so)(char))
 {
     size_t len = 0;
@@ -67,7 +67,8 @@ static struct view indented(struct view line, size_t *column)
     return behind(line, i);
 }
 
-/* How long the mark of a list's item is at the head: "-", "12."; 0: none. */
+/* How long the mark of a list's item is that the text begins with: "-", "12.";
+ * 0: none does. */
 static size_t item_mark(struct view text)
 {
     size_t len = 0;
@@ -199,7 +200,7 @@ bool fence_opens_late(struct fence *fence, struct view rest)
     return fence->language == FENCE_PYTHON;
 }
 
-/* No Python has a line of backticks alone, however far in it stands. */
+/* However far it is indented: no Python has a line of backticks alone. */
 bool fence_closes(const struct fence *fence, struct view line)
 {
     size_t column = 0;
@@ -268,7 +269,8 @@ static size_t emphasis_before(struct view text)
     return len;
 }
 
-/* words: and then a colon; without one in a heading or in bold, alone. */
+/* The words and then a colon; in a heading or in bold they may also stand
+ * alone. */
 static bool is_label(struct view line, const char *words, struct view *value,
                      size_t *stars)
 {

@@ -31,13 +31,13 @@ struct fence {
 /* item: the column in which the text of the list's item begins, 0 outside. A
  * fence may stand three columns further in, or behind the item's mark. */
 bool fence_opens(struct fence *fence, struct view line, size_t item);
-/* Behind other text, as models write "Thought: ...: ```python": only when it
- * says Python, as nothing else makes it a fence. rest: from its first mark on,
- * to the end of the text. */
+/* A fence behind other text, as models write "Thought: ...: ```python": only
+ * one that says Python, since CommonMark knows no such fence. rest: from its
+ * first mark on, to the end of the text. */
 bool fence_opens_late(struct fence *fence, struct view rest);
 bool fence_closes(const struct fence *fence, struct view line);
 
-/* The column in which the item's text begins after that line. */
+/* What item is after that line. */
 size_t item_after(struct view line, size_t item);
 
 enum label {
@@ -51,7 +51,7 @@ enum label {
  * again before the value: the value ends with as many. */
 enum label label_of(struct view line, struct view *value, size_t *stars);
 
-/* FINAL ANSWER: in capitals, behind other text. */
+/* Whether the line has FINAL ANSWER: in capitals, behind other text. */
 bool label_answers_late(struct view line, struct view *value);
 
 #endif

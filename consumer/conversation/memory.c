@@ -1,4 +1,5 @@
-/* memory.c - what was said in the earlier jobs of a session, and in this one.
+/* memory.c - what was said in the earlier jobs of a session, and what this one
+ * adds.
  */
 #include "consumer/conversation/memory.h"
 
@@ -11,7 +12,7 @@
 enum {
     CODE_BYTES = 1 << 10, /* of one cell, in the note */
     WORK_BYTES = 4 << 10, /* of the note */
-    AROUND_BYTES = 96,    /* an exchange, without its texts */
+    AROUND_BYTES = 96,    /* for an encoded exchange, beside its texts */
 };
 
 /* ------------------------------------------------------------------- shown
@@ -72,7 +73,7 @@ bool memory_recall(struct conversation *conversation, struct view bytes,
 /* -------------------------------------------------------------------- kept
  */
 
-/* Of the last thing that the user has said: its texts. */
+/* The texts of the message that the job is about. */
 static void add_question(struct buf *out, const struct conversation *talk)
 {
     const json_t *content = json_object_get(conversation_task(talk), "content");
@@ -141,7 +142,7 @@ static void add_work(struct buf *out, const struct conversation *talk)
     text_add_clipped(out, buf_view(&whole), WORK_BYTES);
 }
 
-/* Where it has to be of a form: the value alone, not what was said around it.
+/* With an output_schema: the value alone, not what the model wrote around it.
  */
 static void add_answer(struct buf *out, const struct conversation *talk)
 {

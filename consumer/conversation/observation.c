@@ -27,7 +27,8 @@ static void add_part(struct buf *out, const char *title, struct view text,
         buf_add(out, VIEW("\n"));
 }
 
-/* all: bytes that were written; blob: they are kept, but not what is shown. */
+/* all: how many bytes the cell wrote; blob: where they are, if they are not
+ * just the text. */
 static void add_stream(struct buf *out, const char *title, struct view text,
                        size_t max, uint64_t all, struct view blob)
 {
@@ -62,7 +63,7 @@ static void add_ending(struct buf *out, const struct cell *cell)
                    (unsigned long long)cell->line);
 }
 
-/* What is there now, why, and what to do about it. */
+/* Which variables there are now, why, and what the model should do. */
 static void add_state(struct buf *out, const struct cell *cell, bool emptied)
 {
     static const struct {
@@ -94,7 +95,7 @@ static void add_state(struct buf *out, const struct cell *cell, bool emptied)
 
 /* --------------------------------------------------------- what it left */
 
-/* An image is told by its name, a value is told as such. */
+/* An image is shown by its name, and a value as the result. */
 static bool is_told(const struct display *display, const struct cell *cell)
 {
     const struct display_part *parts = display->parts.items;

@@ -1,20 +1,20 @@
 /* observation.h - what a model is shown of a cell.
  *
- * Everything that it needs for its next step and nothing more: what was
- * printed, the value, the traceback, the names of images and files, and the
- * truth about the session's state. At most MAX_OBSERVATION_BYTES, UTF-8; what
- * is left out is counted. */
+ * All that it needs for its next step and nothing more: what was printed, the
+ * value, the traceback, the names of images and files, and what became of the
+ * session's variables. At most MAX_OBSERVATION_BYTES of UTF-8; it says how much
+ * was left out. */
 #ifndef CONSUMER_OBSERVATION_H
 #define CONSUMER_OBSERVATION_H
 
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 
-/* Initializes out. record: cell, images, emptied. */
+/* Initializes out. Reads cell, images and emptied of the record. */
 void observation_write(struct buf *out, const struct record *record);
 
-/* Of the JSON value that another tool gave, appended to out: a text as it is,
- * anything else as JSON; that there is nothing is said. */
+/* Appends to out the JSON value that another tool gave: a text as it is,
+ * anything else as JSON, and "(nothing)" for null and an empty text. */
 void observation_of_value(struct buf *out, struct view value);
 
 #endif

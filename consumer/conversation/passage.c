@@ -7,9 +7,10 @@
 
 #define NOWHERE ((size_t)-1)
 
-enum { FREE_BYTES = 4 << 20 }; /* that may be read in vain, in any text */
+/* How much may be read ahead in vain in any text, beside its own length. */
+enum { FREE_BYTES = 4 << 20 };
 
-/* Answers about what may stand at a place. */
+/* Whether what may stand at a place does. */
 enum lookup { NOTHING, FOUND };
 
 static struct view part(struct view text, size_t start, size_t end)
@@ -35,7 +36,7 @@ size_t passages_start(struct view text)
     return 0;
 }
 
-/* Marks are looked at closely while there is time. */
+/* Whether there is still time to read ahead. */
 static bool is_patient(const struct passages *passages)
 {
     return passages->in_vain <= passages->text.len + FREE_BYTES;
@@ -312,8 +313,9 @@ static bool find_closing(struct passages *passages, const struct tag_mark *mark,
     return false;
 }
 
-/* Who stopped without closing has said there what there is to say: only the
- * tag is left out. Who was cut off has said nothing yet. */
+/* Reasoning that is never closed: if the model stopped by itself, what follows
+ * the tag is what it has to say, and only the tag is left out. If it was cut
+ * off, it was still reasoning. */
 static enum lookup take_thought(struct passages *passages, struct passage *out,
                                 const struct tag_mark *mark)
 {

@@ -7,10 +7,11 @@
  *         --```--> bare                 a fence that says no language
  *         --```json--> other
  *
- * A mark that would end code does not when it stands inside a string of it: the
- * code goes on to the next one, and ends at the first when none is outside.
- * Reads ahead in vain at most about as much as it reads, so that any text takes
- * linear time; behind that, marks are taken as they stand. */
+ * A mark inside a string of the code does not end the code: that goes on to the
+ * next mark; if there is none outside of strings, it ends at the first one
+ * after all. Reading ahead in vain is bounded by about the length of the text,
+ * so that any text takes linear time; when that is used up, marks are taken as
+ * they stand. */
 #ifndef CONSUMER_PASSAGE_H
 #define CONSUMER_PASSAGE_H
 
@@ -39,18 +40,18 @@ struct passages {
     /* Whether a block's bytes are whole Python; NULL: as python.h says. */
     bool (*parses)(void *owner, struct view body);
     void *owner;
-    bool stopped; /* the text is what its author meant to say */
-    size_t at;    /* what comes before has been read */
-    size_t item;  /* column of the text of a list's item; markdown.h */
-    size_t in_vain;
+    bool stopped;   /* the text is what its author meant to say */
+    size_t at;      /* the first so many bytes were read */
+    size_t item;    /* column of the text of a list's item, see markdown.h */
+    size_t in_vain; /* bytes that were read ahead in vain */
     unsigned never; /* tags whose closing ones do not come, a bit each */
 };
 
-/* Where the text begins behind reasoning that was opened before it, by the
- * chat's template: a closing tag is the first of its name. */
+/* Where the text begins when its reasoning was opened before it, by the chat
+ * template of the model: then a closing tag is the first one of its name. */
 size_t passages_start(struct view text);
 
-/* false: there is none any more. */
+/* The next passage. False: there is none any more. */
 bool passages_next(struct passages *passages, struct passage *passage);
 
 #endif

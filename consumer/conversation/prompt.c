@@ -1,4 +1,4 @@
-/* prompt.c - what every model is told before anything else. */
+/* prompt.c - the instructions that every request begins with. */
 #include "consumer/conversation/prompt.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ enum language language_of(struct view text)
         else if ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z')
             letters++;
     }
-    /* A character of theirs is a word of ours. */
+    /* A Han character is about as much as a word of letters. */
     return kana == 0 && han * 4 > letters ? LANGUAGE_ZH : LANGUAGE_EN;
 }
 
@@ -183,8 +183,8 @@ static void add_files(struct buf *out, const struct job *job, struct view head)
                    files[i].mime.len > 0 ? ", " : "", VIEW_ARG(files[i].mime));
 }
 
-/* Only what the executor has found: a model that hopes for more writes code
- * that fails. */
+/* Only the libraries that the executor has found: a model that hopes for others
+ * writes code that fails. */
 static void add_libraries(struct buf *out, enum language language,
                           struct view libraries)
 {

@@ -6,7 +6,7 @@
 
 #include "consumer/conversation/markdown.h"
 
-/* How long the line's ending is that stands there; 0: none does. */
+/* How many bytes the line's ending has that stands there; 0: none does. */
 static size_t ending(struct view at)
 {
     if (at.len > 1 && at.data[0] == '\r' && at.data[1] == '\n')
@@ -24,7 +24,7 @@ static bool three_quotes(struct view at)
     return at.len > 2 && at.data[1] == at.data[0] && at.data[2] == at.data[0];
 }
 
-/* Each of these takes a few bytes, one at least, and says how many. */
+/* Each of these functions reads at least one byte, and returns how many. */
 
 static size_t in_string(struct python *python, struct view at)
 {
@@ -147,7 +147,7 @@ bool python_between(const struct python *python)
            (python->quote == 0 && python->depth == 0 && !python->continued);
 }
 
-/* A colon wants a body, an equals sign a value. */
+/* Behind a colon there must be a body, behind an equals sign a value. */
 static bool may_end(const struct python *python)
 {
     return !python->broken && python->quote == 0 && python->depth == 0 &&
@@ -204,7 +204,7 @@ static const char *const simple[] = { "return", "raise",    "assert", "del",
 static const char *const between[] = { "in", "is",  "and", "or",
                                        "if", "not", "for", NULL };
 
-/* What stands behind a name that begins a line, and is no keyword. */
+/* By what stands behind a name that begins a line and is no keyword. */
 static enum python_guess guess_behind(struct view rest)
 {
     struct view next = view_trimmed(rest);

@@ -37,8 +37,8 @@ static bool may_be_shown(struct view mime)
     return view_starts(mime, "image/") && !view_is(mime, "image/svg+xml");
 }
 
-/* What the user has uploaded, by its name where the job does not say what it
- * is: its bytes decide before they are sent. */
+/* An upload is judged by its name if the job does not give a type. Before it is
+ * sent, its bytes decide. */
 static bool may_be_image(const struct file_ref *file)
 {
     static const char *const endings[] = { ".png", ".jpg", ".jpeg", ".gif",
@@ -123,8 +123,8 @@ static json_t *part_of_bytes(struct view mime, struct view bytes)
     return part;
 }
 
-/* Messages that hold images, and which messages of the conversation these
- * come from. */
+/* The messages that hold images, and the messages of the conversation that they
+ * are copies of: those must not change. */
 struct image_placement {
     json_t *messages;
     struct {
@@ -156,7 +156,7 @@ static bool is_made(const struct image_placement *placement,
     return false;
 }
 
-/* The user's message, with parts in the place of its text. */
+/* Returns the parts of the user's message at that place, in a copy of it. */
 static json_t *open_message(struct image_placement *placement, size_t at)
 {
     json_t *message = json_array_get(placement->messages, at);
@@ -175,7 +175,8 @@ static json_t *open_message(struct image_placement *placement, size_t at)
     return parts;
 }
 
-/* Behind all results of the turn: nothing may come between these. */
+/* Returns the parts of a new message behind all results of the turn: endpoints
+ * allow nothing between these. */
 static json_t *open_behind(struct image_placement *placement, size_t at)
 {
     while (view_is(

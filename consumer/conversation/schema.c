@@ -1,4 +1,4 @@
-/* schema.c - is that a JSON Schema, of those that we can check? */
+/* schema.c - whether a JSON Schema is one that quern can check. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void write_place(struct buf *out, const struct schema_path *place)
         buf_printf(out, "[%zu]", place->index);
 }
 
-/* The end of a long path is what helps. */
+/* Of a path that is too long the end is shown: that helps most. */
 bool place_wrong(struct schema_check *check, const struct schema_path *place,
                  const char *format, ...)
 {

@@ -1,14 +1,14 @@
-/* schema.h - does a value fit a JSON Schema, as far as we know that language?
+/* schema.h - whether a value fits a JSON Schema, in the part of that language
+ * that quern knows.
  *
- * What a schema may say: type, enum, const; properties, required,
+ * A schema may have: type, enum, const; properties, required,
  * additionalProperties; items, minItems, maxItems; minLength, maxLength;
  * minimum, maximum, exclusiveMinimum, exclusiveMaximum; anyOf; $ref to
- * #/$defs/NAME or
- * #/definitions/NAME; and what only tells people something. All else is refused
- * by its name when the schema is looked at: what is not checked is not
- * promised.
+ * #/$defs/NAME or #/definitions/NAME; and words that only tell people
+ * something. schema_check() refuses any other word by its name, so that nothing
+ * is promised which is not checked.
  *
- * Schemas and values come from whoever: depth and work are bounded. */
+ * Schemas and values come from strangers: depth and work are bounded. */
 #ifndef CONSUMER_SCHEMA_H
 #define CONSUMER_SCHEMA_H
 
@@ -17,16 +17,18 @@
 #include "schemas/message/err.h"
 
 enum {
-    MAX_SCHEMA_BYTES = 32 << 10, /* it is told to the model each time */
+    MAX_SCHEMA_BYTES = 32 << 10, /* each request has it in its instructions */
     MAX_SCHEMA_DEPTH = 64,       /* of the schema, and of a value */
     MAX_SCHEMA_STEPS = 1 << 17,  /* to check one value */
 };
 
-/* Error: bad_field, "$.properties.a.pattern: is not known; there are ...". */
+/* Whether it is a schema of that part. Error: bad_field,
+ * "$.properties.a.pattern: is not known; there are ...". */
 bool schema_check(const json_t *schema, struct err *err);
 
-/* schema_fit.c: of one that was looked at. Error: bad_output,
- * "$.items[2].price: is "x", must be a number". */
+/* schema_fit.c: the schema must have passed schema_check(). Error: bad_output,
+ * "$.items[2].price: is "x", must be a number"; also when the check takes more
+ * than MAX_SCHEMA_STEPS. */
 bool schema_fits(const json_t *schema, const json_t *value, struct err *err);
 
 #endif

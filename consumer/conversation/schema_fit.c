@@ -1,4 +1,4 @@
-/* schema_fit.c - does a value fit a JSON Schema? */
+/* schema_fit.c - whether a value fits a JSON Schema. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,7 +259,7 @@ static bool fit_ref(struct schema_check *check, const struct schema_path *place,
 {
     struct schema_path there = *place;
     (void)schema;
-    there.depth++; /* it may lead round in a circle */
+    there.depth++; /* $ref may lead round in a circle: the depth ends it */
     return fits_schema(check, &there, schema_referred(check, word), value);
 }
 

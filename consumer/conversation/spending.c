@@ -18,8 +18,8 @@ static const char *keep_name(struct spending *spending, struct view name)
     return spending->names[spending->name_count++] = view_dup(name);
 }
 
-/* NULL: it has no name (of a request that was refused), or there are too many
- * of them. */
+/* NULL: the model has no name (a refusal without cost has none), or there are
+ * too many of them: then only the total counts. */
 static struct model_usage *find_model(struct spending *spending,
                                       struct view name)
 {

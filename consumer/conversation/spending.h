@@ -1,4 +1,4 @@
-/* spending.h - what a conversation has used up: a fold over the journal.
+/* spending.h - what a conversation has used up, computed from the journal.
  *
  *   model_intent --reserves--> under way --model_reply--> counted
  *                                 | '-----refused------> nothing, or counted
@@ -11,26 +11,30 @@
 
 #include "schemas/message/journal.h"
 
+/* Zeroed: nothing was used. */
 struct spending {
-    struct usage usage;         /* without models */
-    struct model_usage *models; /* by when they were asked first */
+    struct usage usage;         /* in all; its list of models is not set */
+    struct model_usage *models; /* of each, in the order of first use */
     size_t model_count;
-    char **names; /* of all models that were asked */
+    char **names; /* of all models that were asked, owned */
     size_t name_count;
-    bool asked;              /* a request is under way: */
-    const char *model;       /* whom it asks; NULL: none was asked yet */
-    uint64_t reserved, cost; /* tokens, micro-dollars */
+    bool asked;              /* a request is open: its outcome is not known */
+    const char *model;       /* that was asked last; NULL: none was yet */
+    uint64_t reserved, cost; /* for the open request: tokens, micro-dollars */
 };
 
-/* Of the records nothing is borrowed. */
+/* A model_intent. If a request is open already, what was reserved for it counts
+ * as spent. Borrows nothing of the record. */
 void spending_ask(struct spending *spending, const struct record *intent);
-/* A reply, or a refusal: what the endpoint has counted of it, which is nothing
- * of most refusals. */
+/* A reply, or a refusal: closes the request and adds what the endpoint has
+ * counted, which is nothing for most refusals. Borrows nothing of the record.
+ */
 void spending_settle(struct spending *spending, const struct record *record);
 
-/* All of it, with what is under way; models: of the spending itself. */
+/* All of it, what is reserved for an open request included. Its list of models
+ * is borrowed. */
 struct usage spending_total(struct spending *spending);
-/* What counts against a limit on tokens. */
+/* The tokens that count against a limit. */
 uint64_t usage_tokens(const struct usage *usage);
 
 void spending_finish(struct spending *spending);

@@ -6,7 +6,7 @@
 #include "consumer/text.h"
 
 enum {
-    EACH_BYTES = 8 << 10, /* of one message; and as much of each call */
+    EACH_BYTES = 8 << 10, /* of one message; and as much of each call in it */
     TASK_BYTES = 2 << 10, /* two bytes are a token at the most */
 };
 
@@ -29,7 +29,7 @@ void summary_intend(struct conversation *conversation,
     summary->wanted_of = kept_text(conversation, intent->history);
 }
 
-/* What is sent begins there from now on. */
+/* Requests begin there from now on, with the summary or without. */
 static void begin_there(struct conversation *conversation)
 {
     struct summary *summary = &conversation->summary;
@@ -38,7 +38,8 @@ static void begin_there(struct conversation *conversation)
     conversation->kept_of = summary->wanted_of;
 }
 
-/* A text, and no calls: whoever calls something has not understood. */
+/* Empty: it is no summary. A model that calls something has not understood what
+ * it was asked for. */
 static struct view text_of(const json_t *message)
 {
     bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
@@ -104,7 +105,7 @@ static void add_text(struct buf *out, struct view text, size_t max)
     buf_add(out, VIEW("\n"));
 }
 
-/* Of a message's parts the texts; that there was a picture. */
+/* The texts of a message; of a picture only that there was one. */
 static void add_content(struct buf *out, const json_t *message, size_t max)
 {
     const json_t *content = json_object_get(message, "content");

@@ -7,8 +7,8 @@
  *        |                   |                out, as where nobody asks for it
  *        '---refused: again--'--failed, with a last--> the same
  *
- * From each of these ends on what is sent begins at the place that the intent
- * has named, so the same messages are not summarised again and again. */
+ * Whichever way it ends, requests begin from then on at the place that the
+ * intent has named, so the same messages are not summarised again and again. */
 #ifndef CONSUMER_SUMMARY_H
 #define CONSUMER_SUMMARY_H
 
@@ -17,32 +17,34 @@
 
 enum { MAX_SUMMARY_BYTES = 8 << 10 };
 
-/* The fold: it is asked for; its reply has come, message; it is done without.
- */
+/* Applies records: a summary is asked for; its reply has come; there will be
+ * none. */
 void summary_intend(struct conversation *conversation,
                     const struct record *intent);
 void summary_take(struct conversation *conversation, const json_t *message);
 void summary_forgo(struct conversation *conversation,
                    const struct record *record);
 
-/* Whether the message of a reply has one. */
+/* Whether the message of a reply is a summary: a text without calls. */
 bool summary_is_in(const json_t *message);
 
-/* That of what stands before the conversation now; no text: there is none. */
+/* The summary that is valid with what stands before the conversation now; no
+ * text: there is none. */
 struct window_summary summary_of(const struct conversation *conversation);
 
-/* Whether one is asked for, and nothing has come of it yet; up to where. */
+/* Whether a summary is asked for, and nothing has come of it yet; until: the
+ * place up to which it is to tell. */
 bool summary_is_due(const struct conversation *conversation, size_t *until);
 
 /* What is to be summarised. */
 struct summary_source {
     const struct window *window;
-    size_t from, to;     /* of its messages, but those that are kept */
+    size_t from, to;     /* of its messages; those never left out are skipped */
     struct view earlier; /* the summary before; may be empty */
-    uint64_t tokens;     /* at most; the oldest messages give way */
+    uint64_t tokens;     /* of all, at most; the oldest messages are left out */
 };
 
-/* Initializes out: the text that the model is shown. */
+/* Initializes out: the text from which the model is to make the summary. */
 void summary_write(struct buf *out, const struct summary_source *source);
 
 #endif

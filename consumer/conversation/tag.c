@@ -37,7 +37,7 @@ bool tag_ends_line(struct view text, size_t at)
     return at == text.len || markdown_starts_line(text, at + 1);
 }
 
-/* In quotes it is only spoken of. */
+/* In quotes a tag is only mentioned. */
 static bool is_quoted(struct view text, size_t at)
 {
     return at > 0 && text.data[at - 1] != '\0' &&

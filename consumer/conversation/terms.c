@@ -7,7 +7,7 @@
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
-/* Of what is offered, or of what code may call: the functions alone. */
+/* The functions of the tools that are offered, or that code may call. */
 static json_t *functions_of(const struct terms *terms, const struct job *job)
 {
     json_t *functions = json_array();
@@ -20,7 +20,7 @@ static json_t *functions_of(const struct terms *terms, const struct job *job)
     return functions;
 }
 
-/* Those that a person must approve. */
+/* The names of the tools that a person must approve. */
 static json_t *approved_of(const struct terms *terms, const struct job *job)
 {
     const struct catalog *catalog = terms->catalog;
@@ -35,7 +35,7 @@ static json_t *approved_of(const struct terms *terms, const struct job *job)
     return names;
 }
 
-/* Words that end the names of what must not be told. */
+/* Words with which names of secrets end. */
 static bool is_secret(const char *name)
 {
     static const char *const words[] = { "api_key",       "apikey",
@@ -51,7 +51,8 @@ static bool is_secret(const char *name)
     return false;
 }
 
-/* Whether any was. Depth: as deep as what was read of a file. */
+/* Returns whether there was a secret. The depth is bounded: this was read from
+ * a file by jansson. */
 static bool hide_secrets(json_t *json)
 {
     const char *name;
@@ -119,7 +120,7 @@ static void add_prompt(json_t *json, const char *name,
     json_object_set_new(json, owner, json_boolean(own));
 }
 
-/* Of files and summaries only where there are some. */
+/* Prompts about files and summaries only where there are some. */
 static void add_prompts(json_t *json, const struct terms *terms,
                         const struct conversation *conversation)
 {
@@ -137,7 +138,7 @@ static void add_prompts(json_t *json, const struct terms *terms,
                prompt_upload_language(job));
 }
 
-/* Most models see none. */
+/* Only for models that see: most do not. */
 static void add_image_limits(json_t *json, const struct terms *terms)
 {
     if (terms->pictures == 0)

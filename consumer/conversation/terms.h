@@ -12,28 +12,32 @@
 #include "consumer/model/endpoint.h"
 #include "consumer/tools/catalog.h"
 
+/* All of it is borrowed: attempt_terms() makes them, and so does a replay. */
 struct terms {
     const struct prompts *prompts;
-    const struct catalog *catalog; /* of tools other than Python, by mode */
+    const struct catalog *catalog; /* tools but Python, for the job's mode */
     json_t *tools;         /* that the model is offered; NULL: CodeAct mode */
     struct view functions; /* stubs of what code may call; CodeAct mode */
     struct view libraries; /* that code may import, with commas */
     const struct model_endpoint *endpoint; /* NULL: no model is asked */
     uint64_t max_turns, max_tokens; /* the operator's; jobs may ask for less */
     uint64_t max_total_tokens, max_cost; /* likewise; 0: no limit */
-    uint64_t repeats;
-    uint64_t output_repairs;      /* answers that are not of the form */
-    bool approves_code;           /* a person must; of other tools, they say */
-    uint64_t approval_ms;         /* for so long at most */
-    const char *approval_default; /* and then: abort, skip */
+    uint64_t repeats;                    /* see brake.h; 0: no brake */
+    uint64_t output_repairs; /* answers that do not fit output_schema: so many
+                                are asked for again */
+    bool approves_code;      /* a person must approve all code; other tools
+                                say for themselves (tool->approve) */
+    uint64_t approval_ms;    /* how long that is waited for, at most */
+    const char *approval_default; /* the verdict then: abort, skip */
     uint64_t pictures; /* that a request may show; 0: the model sees none */
     uint64_t picture_bytes;
     const char *blob_url; /* template, see links.h; "", NULL: none */
 };
 
-/* As JSON, into out, which it initializes; empty when that would be more than
- * MAX_TERMS_BYTES. Neither where the endpoint is, nor its key, nor what is
- * called so among its parameters: "hidden" says that there was some. */
+/* Writes them as JSON into out, which it initializes; empty when that would be
+ * more than MAX_TERMS_BYTES. They have neither the endpoint's URL nor its key.
+ * A parameter whose name says that it is a secret is "***" in them, and then
+ * "hidden" is true. */
 void terms_write(const struct terms *terms,
                  const struct conversation *conversation, struct buf *out);
 
@@ -41,12 +45,13 @@ void terms_write(const struct terms *terms,
 const struct tool *terms_tool(const struct terms *terms, const struct job *job,
                               struct view name, struct err *err);
 
-/* What the conversation may use up, and has, what is under way not included. */
+/* What the conversation may use up and has used up, without what is reserved
+ * for an open request. */
 struct budget terms_budget(const struct terms *terms,
                            const struct conversation *conversation);
 
-/* least() of what a job wishes and what it may have at the most; 0: that is not
- * said. */
+/* The smaller of what a job asks for and what it may have at most; 0 means that
+ * one of them says nothing. */
 uint64_t terms_least(uint64_t wish, uint64_t most);
 
 #endif

@@ -1,4 +1,4 @@
-/* text_calls.c - calls of tools that a model has written into its text. */
+/* text_calls.c - tool calls that a model has written into its text. */
 #include "consumer/conversation/text_calls.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *find(struct view text, const char *part)
                          : memmem(text.data, text.len, part, strlen(part));
 }
 
-/* In quotes a tag is only spoken of. */
+/* In quotes a tag is only mentioned. */
 static bool is_quoted(struct view text, const char *at)
 {
     return at > text.data && strchr("`\"'", at[-1]) && at[-1] != '\0';
@@ -63,7 +63,7 @@ static char *arguments_json(const json_t *arguments)
                : json_dumps(arguments, JSON_COMPACT);
 }
 
-/* Whether the tool may be called, and takes that. */
+/* Whether the tool may be called, and takes these arguments. */
 static bool fits(const struct terms *terms, const struct job *job,
                  struct view name, const char *arguments)
 {
@@ -119,7 +119,8 @@ static bool add_calls(json_t *calls, struct view text,
 /* ------------------------------------------------------------------ the text
  */
 
-/* What stands before the first is what the model says beside its calls. */
+/* Calls in tags. What stands before the first is what the model says beside
+ * them. */
 static bool read_tags(json_t *calls, struct view text, const char *first,
                       const struct terms *terms, const struct job *job)
 {
@@ -158,7 +159,7 @@ json_t *text_calls_read(json_t *message, const struct terms *terms,
         first = NULL;
     struct view rest = { text.data, first ? (size_t)(first - text.data) : 0 };
     json_t *calls = json_array(), *made = NULL;
-    /* An answer of a form may look like anything. */
+    /* An answer that must fit output_schema may look like a call. */
     bool bare = !first && !job->output_schema;
     bool found = !json_object_get(message, "tool_calls") &&
                  ((first && read_tags(calls, text, first, terms, job)) ||

@@ -1,4 +1,4 @@
-/* tools.c - what a model may call. */
+/* tools.c - the tools that a request offers to the model. */
 #include "consumer/conversation/tools.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* tools.h - what a model may call. */
+/* tools.h - the tools that a request offers to the model. */
 #ifndef CONSUMER_TOOLS_H
 #define CONSUMER_TOOLS_H
 
@@ -6,23 +6,26 @@
 
 #include "consumer/tools/catalog.h"
 
-/* The tool that runs in a session, in order; its one argument, which is all
- * there is when the arguments are no JSON. All others are the catalog's. */
+/* The tool that runs code in a session, and its only argument. All other tools
+ * are in the catalog. */
 #define TOOL_PYTHON "execute_python_code"
 #define TOOL_PYTHON_CODE "code"
 
-/* The request's tools: a new reference, NULL on error. names: of struct view;
- * no names: every tool. Error: unknown_tool, which says what there is. */
+/* The tools of the names (of struct view), or every tool if there are no names,
+ * as a request has them: a new reference; NULL on error. Error: unknown_tool,
+ * which says what there is. */
 json_t *tools_offer(const struct catalog *catalog, const struct list *names,
                     struct err *err);
 
 /* The same without Python: a new reference. */
 json_t *tools_without_python(const json_t *tools);
 
-/* Whether Python is among them; NULL: it is not. */
+/* Whether Python is among them. NULL: no. */
 bool tools_have_python(const json_t *tools);
 
-/* Of such: "execute_python_code, search_web", for sentences. NULL: Python. */
+/* Appends their names, for sentences: "execute_python_code, search_web". NULL:
+ * Python.
+ */
 void tools_names(const json_t *tools, struct buf *out);
 
 #endif

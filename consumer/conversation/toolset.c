@@ -1,4 +1,4 @@
-/* toolset.c - all that jobs may call, as it is at one moment. */
+/* toolset.c - all tools that jobs may call, at one moment. */
 #include "consumer/conversation/toolset.h"
 
 #include <stdlib.h>

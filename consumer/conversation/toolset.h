@@ -1,7 +1,7 @@
-/* toolset.h - all that jobs may call, as it is at one moment.
+/* toolset.h - all tools that jobs may call, at one moment.
  *
- * Servers may say later that they have other tools: a job keeps the toolset
- * that it began with, so that nothing is added to it or taken from it. */
+ * MCP servers may have other tools later. An attempt holds the toolset that it
+ * began with, so that no tool comes or goes while it runs. */
 #ifndef CONSUMER_TOOLSET_H
 #define CONSUMER_TOOLSET_H
 
@@ -9,20 +9,21 @@
 #include "consumer/tools/mcp.h"
 
 struct toolset {
-    size_t holders;
+    size_t holders;         /* the last toolset_drop() frees it */
     struct catalog catalog; /* what models, and their code, may call */
-    struct catalog codeact; /* these, and what code alone may in that mode */
-    json_t *offered;        /* to a job that names none */
-    bool approves_code;     /* a person must; of other tools, they say */
+    struct catalog codeact; /* and what only code may, in CodeAct mode */
+    json_t *offered;        /* to a job that names no tools */
+    bool approves_code; /* a person must approve all code; other tools say so
+                           for themselves (tool->approve) */
 };
 
-/* Takes the tools of a catalog, which is empty afterwards; held once. NULL: one
- * of them may not be there. Error: bad_setting. */
+/* Takes the tools of a catalog, which is empty afterwards. Held once. NULL: a
+ * tool is not allowed. Error: bad_setting. */
 struct toolset *toolset_new(struct catalog *catalog, struct err *err);
 
-/* What models want of these a person must approve: names, comma-separated,
- * Python among them. Error: bad_setting, one is not there, nor may come from a
- * server; the others are marked all the same. */
+/* Calls of these tools need a person's approval: names with commas between,
+ * Python included. Error: bad_setting: one of them is not there and may not
+ * come from a server either; the others are marked all the same. */
 bool toolset_approve(struct toolset *toolset, const char *names,
                      const struct mcp *mcp, struct err *err);
 

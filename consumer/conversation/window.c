@@ -7,12 +7,13 @@
 #include "schemas/message/buf.h"
 
 enum {
-    MESSAGE_TOKENS = 4, /* what is around each */
+    MESSAGE_TOKENS = 4, /* for what is around each message */
 };
 
 /* ------------------------------------------------------------------ tokens
  */
 
+/* Quarters of a token, so that short texts are not rounded down to nothing. */
 static uint64_t text_quarters(const char *text, size_t len)
 {
     uint64_t quarters = 0;
@@ -111,8 +112,8 @@ static bool is_observation(const json_t *message)
     return view_starts(reply_json_text(message, "content"), "Observation:");
 }
 
-/* What the assistant says begins one; so does what the user says that is no
- * observation. */
+/* A message of the assistant begins one; so does one of the user, unless it is
+ * the observation of a cell in CodeAct mode. */
 static bool begins_group(const json_t *messages, size_t at)
 {
     const json_t *message = json_array_get(messages, at);
@@ -128,8 +129,8 @@ static size_t last_group(const json_t *messages, size_t from)
     return at;
 }
 
-/* From one of its places to the next: a pair of what was said before, or to
- * the head. */
+/* Leaves out pairs of what was said before, until the rest fits or there is
+ * none: then the cut is at the head. */
 static size_t cut_said(const struct window *window, size_t cut, uint64_t *sum,
                        uint64_t tokens)
 {
@@ -138,7 +139,8 @@ static size_t cut_said(const struct window *window, size_t cut, uint64_t *sum,
     return cut < window->task ? cut : window->head;
 }
 
-/* The place for it, or the next one: journals are read with care. */
+/* The nearest place at or after from where a cut may be: journals lie in Redis,
+ * so their numbers are not trusted. */
 static size_t place_at(const struct window *window, size_t from)
 {
     size_t last = last_group(window->messages, window->head);
@@ -185,7 +187,7 @@ static void add_note(json_t *messages, size_t count)
                           count));
 }
 
-/* Messages between two places that need not be kept. */
+/* How many messages between two places may be left out. */
 static size_t count_between(const struct window *window, size_t from, size_t to)
 {
     size_t count = 0;
@@ -215,8 +217,8 @@ static void add_summary(json_t *messages, const struct window *window,
     add_user(messages, json_stringn(text.data, text.len));
 }
 
-/* Where something is left out in front of a place: there may be two of them,
- * and a summary tells of both, in the second one. */
+/* Messages may be missing in two places: before the task and behind it. Each
+ * has its note; but one summary tells of both, in the second place. */
 static void add_notice(json_t *messages, const struct window *window,
                        size_t place, size_t cut,
                        const struct window_summary *summary)

@@ -23,40 +23,42 @@
 
 enum { IMAGE_TOKENS = 1000 };
 
-/* Of a message, or of anything else that a request holds. */
+/* Estimates of a message, or of anything else that a request holds. */
 uint64_t window_tokens(const json_t *json);
 uint64_t window_text_tokens(struct view text);
 
-/* Messages (borrowed), and where of them begins what is kept whatever is left
- * out: [said, task) was said before, [task, head) is what the user wants. */
+/* The messages of a request, and where their parts begin: [0, said) are the
+ * system messages, [said, task) was said before, [task, head) is what the user
+ * wants, groups follow. The first and the third part are never left out. */
 struct window {
-    const json_t *messages;
+    const json_t *messages; /* borrowed */
     size_t said, task, head;
 };
 
-/* said: how many behind the system messages were said before; an even number.
- */
+/* said: how many messages behind the system messages were said before: two for
+ * each exchange. */
 struct window window_of(const json_t *messages, size_t said);
 
-/* Tokens of what stays; of what is behind cut, but that. */
+/* Tokens of what is never left out; and of the rest, from cut on. */
 uint64_t window_fixed(const struct window *window);
 uint64_t window_behind(const struct window *window, size_t cut);
 
-/* The position of the first message that is kept of those that need not be, so
- * that those have at most so many tokens: where a group begins, at or after
- * from. The last group is kept whatever its size. */
+/* The place where what is kept begins, among the messages that may be left out,
+ * so that these have at most so many tokens: the beginning of a group, at or
+ * after from. The last group is kept whatever its size. */
 size_t window_cut(const struct window *window, size_t from, uint64_t tokens);
 
-/* What stands for the messages before a place that need not be kept; no text:
- * there is none. */
+/* The text that stands for the messages left out before a place; empty: none
+ * does. */
 struct window_summary {
     struct view text;
-    size_t until;
+    size_t until; /* it tells of messages before this place */
 };
 
-/* As it is sent: what stays, notes of what is left out, and what stands from
- * cut on. A summary takes the place of the notes, and says what it does not
- * tell of. A new reference. */
+/* The messages as they are sent: what is never left out, notes that say how
+ * many messages are missing, and what is kept from cut on. A summary takes the
+ * place of the notes, and adds how many messages it does not tell of. A new
+ * reference. */
 json_t *window_apply(const struct window *window, size_t cut,
                      const struct window_summary *summary);
 

@@ -1,4 +1,4 @@
-/* approval_wait.c - a person is asked before a call is made. */
+/* approval_wait.c - asks a person before a call is made. */
 #include "consumer/job/approval_wait.h"
 
 #include "consumer/conversation/approval_rule.h"
@@ -6,7 +6,7 @@
 #include "consumer/log.h"
 #include "schemas/message/limits.h"
 
-/* It may still come, from a server that is away. */
+/* Returns false. The tool may still come, from a server that is away. */
 static bool refuse(const struct attempt *attempt, size_t i, struct view name,
                    struct err *err)
 {
@@ -27,7 +27,8 @@ bool approval_wait_check(const struct attempt *attempt, struct err *err)
     return true;
 }
 
-/* What is shown is what would be run: whole, and as it was understood. */
+/* The event shows the person exactly what would be run: all of it, as quern has
+ * understood it, and not as the model wrote it. */
 static void write_question(struct attempt *attempt, const struct terms *terms,
                            const struct call *call, const struct err *why)
 {
@@ -46,8 +47,8 @@ static void write_question(struct attempt *attempt, const struct terms *terms,
     event_data_encode(&data, &attempt->approval.data);
 }
 
-/* One of the job's own in which nothing has run is not worth being kept for
- * somebody who may come in a week. */
+/* The executor need not keep a session without a name, in which nothing has run
+ * yet, for a person who may answer in a week. */
 static void leave_session(struct attempt *attempt)
 {
     struct python_session *session = attempt->session;
@@ -65,8 +66,8 @@ bool approval_wait_is_due(struct attempt *attempt)
         decide_approval(&attempt->conversation, &terms, &why);
     if (!call)
         return false;
-    log_line("job.asks", "{s:s, s:s, s:s}", "job", attempt->origin.id, "call",
-             call->id, "tool", call->tool);
+    log_line("approval.asked", "{s:s, s:s, s:s}", "job", attempt->origin.id,
+             "call", call->id, "tool", call->tool);
     leave_session(attempt);
     write_question(attempt, &terms, call, &why);
     attempt->approval.call = call;

@@ -11,14 +11,18 @@
 #include "consumer/log.h"
 
 enum {
+    /* Then the job ends without its session saved, and the result says so. */
     SAVE_MS = 60 * 1000,
+    /* Longer than other waits for Redis: all of the job's work is done, and the
+     * lease is renewed meanwhile. */
     FINISH_MS = 60 * 60 * 1000,
-    BLOB_RENEWALS = 24, /* at most, in the time that they live */
+    BLOB_RENEWALS = 24, /* at most, in the time that blobs live */
 };
 
 static machine_step step_working;
 static void on_entered(void *owner), heed_stop(void *owner);
 
+/* Where a stop may lead from a state in which the end is not decided yet. */
 #define STOPS (TO(SAVING) | TO(RELEASING) | TO(ENDED))
 
 static const struct machine_state states[ATTEMPT_STATES] = {
@@ -46,6 +50,7 @@ const char *attempt_state_name(const struct attempt *attempt)
                                                 : &attempt->machine);
 }
 
+/* libuv reads the clock once an iteration; a long callback makes that old. */
 uint64_t attempt_now_ms(const struct attempt *attempt)
 {
     uv_update_time(attempt->consumer->loop);
@@ -103,7 +108,8 @@ struct terms attempt_terms(const struct attempt *attempt)
 
 /* ------------------------------------------------------------- deadlines */
 
-/* The state's own limit, or the job's deadline where that comes first. */
+/* The state's own limit, or the deadline where that comes first. Once the end
+ * is decided the deadline has no say: it would only cut the result short. */
 static void set_alarm(struct attempt *attempt)
 {
     uint64_t limit_ms = machine_limit_ms(&attempt->machine);
@@ -122,6 +128,7 @@ static void set_alarm(struct attempt *attempt)
 static void on_entered(void *owner)
 {
     struct attempt *attempt = owner;
+    /* RELEASING and PARKING, too: the next attempt reads the journal itself. */
     if (attempt->machine.state >= SAVING)
         journal_seal(&attempt->journal);
     set_alarm(attempt);
@@ -132,14 +139,17 @@ void attempt_overdue(struct attempt *attempt, const char *state,
 {
     log_line("job.overdue", "{s:s, s:s}", "job", attempt->origin.id, "state",
              state);
-    if (session_waits(attempt->session)) { /* and not for itself */
+    if (session_waits(attempt->session)) {
+        /* Another job has the session: no fault of this one, and it gives up
+         * its slot. */
         attempt_stop(attempt, STOP_RELEASE);
         return;
     }
     err_set(&attempt->fault, ERR_RETRY, "internal",
             "\"%s\" took more than %llu ms", state,
             (unsigned long long)limit_ms);
-    /* What waits for Redis cannot even say so: others will take over. */
+    /* If Redis does not answer, no failure can be written either. The lease
+     * ends, and another consumer goes on from the journal. */
     attempt_stop(attempt, redis ? STOP_LOST : STOP_FAULT);
 }
 
@@ -152,13 +162,14 @@ static void on_alarm(void *owner)
         attempt_now_ms(attempt) >= deadline_ms) {
         attempt_stop(attempt, STOP_DEADLINE);
     } else if (attempt->machine.state == SAVING) {
+        /* As if the session had answered that it could not be saved. */
         struct err why;
         err_set(&why, ERR_RETRY, "session_failed", "it took more than %llu ms",
                 (unsigned long long)limit_ms);
         session_fail_request(attempt->session, &why);
         attempt_land(attempt);
     } else if (limit_ms == 0) {
-        set_alarm(attempt); /* it was early */
+        set_alarm(attempt); /* the timer was early for the deadline */
     } else {
         attempt_overdue(attempt, machine_state_name(&attempt->machine),
                         limit_ms, true);
@@ -167,6 +178,7 @@ static void on_alarm(void *owner)
 
 /* ----------------------------------------------------------------- stops */
 
+/* These end a job whose conversation is sound: its result counts. */
 static bool is_from_outside(enum stop_reason stop)
 {
     return stop == STOP_CANCEL || stop == STOP_DEADLINE;
@@ -180,16 +192,17 @@ static enum pace end_as(struct attempt *attempt, int status,
     return machine_go(&attempt->machine, SAVING);
 }
 
-static void drop_step(struct attempt *attempt)
+static void drop_activity(struct attempt *attempt)
 {
     struct activity *activity = attempt->activity;
     attempt->activity = NULL;
     activity_free(activity);
 }
 
-/* Nothing runs any more, and nothing is left to be written. The result has to
- * tell of all that the journal has, so what is on its way there is waited for.
- */
+/* False: something must be written first. The result of a job that was
+ * cancelled or late must tell of all that the journal has, so it waits until no
+ * record is on its way (on_journal_idle() of load.c runs the attempt then). An
+ * activity may have to write that its request came to nothing. */
 static bool has_stopped(struct attempt *attempt)
 {
     struct activity *activity = attempt->activity;
@@ -199,7 +212,7 @@ static bool has_stopped(struct attempt *attempt)
     if (goes_on && activity->kind->stop &&
         !activity->kind->stop(activity, attempt->stop))
         return false;
-    drop_step(attempt);
+    drop_activity(attempt);
     session_abandon(attempt->session);
     return true;
 }
@@ -218,7 +231,8 @@ static void end_by_stop(struct attempt *attempt)
         end_as(attempt, STATE_FAILED, &attempt->fault);
 }
 
-/* Before each step of the machine. */
+/* Before each step of the machine: what attempt->stop asks for. It may ask
+ * again and again until the activity has written what it must. */
 static void heed_stop(void *owner)
 {
     struct attempt *attempt = owner;
@@ -226,12 +240,16 @@ static void heed_stop(void *owner)
     if (attempt->stop == STOP_NONE || state == ENDED)
         return;
     if (attempt->stop == STOP_LOST) {
-        drop_step(attempt);
+        /* Redis would refuse the writes that wait. The session at the executor
+         * is for the next attempt, so nothing is interrupted or closed. */
+        drop_activity(attempt);
         session_abandon(attempt->session);
         store_drop(&attempt->store);
         machine_go(&attempt->machine, ENDED);
         return;
     }
+    /* An end that is decided stands, except that a drain need not wait for the
+     * session to be saved: the next attempt comes to the same end. */
     bool is_ending = state >= FINISHING ||
                      (state == SAVING && attempt->stop != STOP_RELEASE);
     if (!is_ending && has_stopped(attempt))
@@ -246,7 +264,8 @@ void attempt_stop(struct attempt *attempt, enum stop_reason stop)
     attempt_run(attempt);
 }
 
-/* Not ours any more: whoever asked for it, this is no error of the job. */
+/* The job has a newer epoch, or is gone. That is no error of the job, so it
+ * must not end with this one. */
 static bool is_lost(const struct err *why)
 {
     return strcmp(why->code, "stale") == 0 ||
@@ -265,7 +284,9 @@ enum pace attempt_fail(struct attempt *attempt, const struct err *why)
     if (stop == STOP_LOST)
         log_refused(attempt, why);
     attempt->fault = *why;
-    buf_finish(&attempt->partial); /* nobody has stopped it */
+    /* The job was not stopped from outside, so what was streamed of a reply is
+     * no answer. */
+    buf_finish(&attempt->partial);
     if (attempt->stop < stop)
         attempt->stop = stop;
     return AGAIN; /* heed_stop() comes first */
@@ -302,7 +323,8 @@ static enum pace end_decided(struct attempt *attempt)
     return end_as(attempt, status, &why);
 }
 
-/* From the conversation alone; but what was said before is brought first. */
+/* The next step, from conversation and terms alone. What was said in the
+ * session before is part of the conversation, so it is brought first. */
 static enum pace decide(struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
@@ -334,12 +356,13 @@ static enum pace step_working(void *owner)
     if (!attempt->activity)
         return stop == STOP_NONE ? decide(attempt) : WAIT;
     machine_run(&attempt->activity->machine);
+    /* A step may have failed the attempt: heed_stop() comes before the next. */
     if (attempt->activity->end == ACTIVITY_GOES_ON)
         return attempt->stop == stop ? WAIT : AGAIN;
     bool parks = attempt->activity->end == ACTIVITY_PARKS;
     if (attempt->stop != STOP_NONE)
         return AGAIN;
-    drop_step(attempt);
+    drop_activity(attempt);
     return parks ? machine_go(&attempt->machine, PARKING) : AGAIN;
 }
 
@@ -351,18 +374,22 @@ void attempt_written(void *owner, const redisReply *reply,
     struct attempt *attempt = owner;
     if (reply)
         return;
+    /* Once the end is being written, there is no other way to end: the lease
+     * runs out, and another consumer tries. */
     bool lost = is_lost(why) || attempt->machine.state >= SAVING;
     log_refused(attempt, why);
     attempt->fault = *why;
     attempt_stop(attempt, lost ? STOP_LOST : STOP_FAULT);
 }
 
-/* Not for every cell: it would be a command for each blob each time. */
+/* Not for every cell: that would be a command for each blob each time. So at
+ * the end a blob may live for 1/24 less than the result. */
 void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
 {
     const struct conversation *conversation = &attempt->conversation;
     const struct origin *origin = &attempt->origin;
     uint64_t now = attempt_now_ms(attempt);
+    /* Blobs of earlier attempts are as old as the job at most. */
     uint64_t since = attempt->renewed_ms > 0
                          ? now - attempt->renewed_ms
                          : now - origin->started_ms + origin->age_ms;
@@ -401,7 +428,7 @@ void attempt_new(const struct partition *partition,
 
 static void attempt_free(struct attempt *attempt)
 {
-    drop_step(attempt);
+    drop_activity(attempt);
     session_free(attempt->session);
     arena_finish(&attempt->history.arena);
     journal_finish(&attempt->journal);
@@ -435,6 +462,8 @@ void attempt_land(struct attempt *attempt)
     attempt_run(attempt);
 }
 
+/* Only the outermost call frees the attempt: those inside would take it away
+ * from the machine that is still on the stack. */
 void attempt_run(struct attempt *attempt)
 {
     bool inside = attempt->machine.running;

@@ -21,7 +21,13 @@
  * something first (for instance that a request came to nothing, so that nobody
  * pays for it twice) may do so; then the attempt goes where the stop leads.
  *
- * A callback stores the answer and runs the attempt. */
+ * A callback stores the answer and runs the attempt: attempt_run(), or
+ * attempt_land() when the attempt's own state has asked for it. That may end
+ * the attempt and free it, so it is the last thing that a callback does with
+ * it.
+ *
+ * The queue makes an attempt for each job that it takes (attempt_new()). The
+ * attempt frees itself when it has come to ENDED, and gives its slot back. */
 #ifndef CONSUMER_JOB_ATTEMPT_H
 #define CONSUMER_JOB_ATTEMPT_H
 
@@ -36,10 +42,14 @@
 #include "schemas/message/history.h"
 #include "schemas/message/machine.h"
 
+/* The order counts, for code compares states: from SAVING on nothing is added
+ * to the conversation, and from FINISHING on no stop but STOP_LOST has an
+ * effect.
+ */
 enum attempt_state {
     LOADING,
     WORKING,
-    SAVING, /* from here on it is decided how the job ends */
+    SAVING,
     FINISHING,
     RELEASING,
     PARKING,
@@ -47,150 +57,181 @@ enum attempt_state {
     ATTEMPT_STATES,
 };
 
-/* Why an attempt must stop what it does, the stronger the later. */
+/* Why an attempt must stop what it does. A later one overrides an earlier one,
+ * never the other way round. */
 enum stop_reason {
     STOP_NONE,
-    STOP_RELEASE,  /* hand the job back */
-    STOP_DEADLINE, /* of the job */
-    STOP_CANCEL,
-    STOP_FAULT, /* attempt->fault */
-    STOP_LOST,  /* somebody else has the job: not one write more */
+    STOP_RELEASE,  /* hand the job back: the consumer drains, or others can do
+                      it better; the attempt does not count */
+    STOP_DEADLINE, /* the job's deadline has passed: it fails */
+    STOP_CANCEL,   /* the job ends as cancelled */
+    STOP_FAULT,    /* the job fails with attempt->fault */
+    STOP_LOST,     /* another consumer has the job, or the job is gone: the
+                      attempt ends without one more write */
 };
 
-/* What the start has told, and what follows from it. */
+/* What the take has told of the job, and what follows from it. load.c fills it
+ * once. */
 struct origin {
     char id[ID_LEN + 1];
-    uint64_t epoch;
-    uint64_t number; /* of the attempt */
-    uint64_t queued_ms;
-    uint64_t age_ms;      /* of the job when it started, by Redis's clock */
-    uint64_t started_ms;  /* the loop's clock */
-    uint64_t deadline_ms; /* the loop's clock; 0: none */
-    bool has_no_deadline; /* it is not the job's own: waiting outside is free */
-    struct facts facts;   /* the job is held against these */
-    struct buf body;
-    struct buf *records; /* of the journal it began with */
+    uint64_t epoch;      /* of this start: Redis refuses writes of older ones */
+    uint64_t number;     /* of the attempt, from 1 */
+    uint64_t queued_ms;  /* from the submit until this start */
+    uint64_t age_ms;     /* of the job when it started, by Redis's clock */
+    uint64_t started_ms; /* when that was, by the loop's clock */
+    uint64_t deadline_ms; /* when the attempt must end, by the loop's clock */
+    bool has_no_deadline; /* the job names none: deadline_ms is the setting's,
+                             counted from each start anew, so the job may wait
+                             in its queue beyond it */
+    struct facts facts;   /* facts.h compares them with the job */
+    struct buf body;      /* as it was submitted; the texts of attempt->job are
+                             views of it */
+    struct buf *records;  /* of the journal that the attempt began with; NULL
+                             once the conversation has them */
     size_t record_count;
 };
 
-/* What the job may use. */
+/* The tools that the job may use. */
 struct job_tools {
-    struct toolset *toolset; /* as it was when the attempt began */
-    json_t *array;           /* for the model; NULL in CodeAct mode */
-    struct buf functions;    /* ... which is told of them so */
-    struct buf code;         /* what code may call, as JSON */
+    struct toolset *toolset; /* as it was when the attempt began, held: a reload
+                                of the operator's files changes no attempt */
+    json_t *array;           /* offered to the model; NULL in CodeAct mode, */
+    struct buf functions;    /* ... where the instructions list these instead */
+    struct buf code;         /* what code in a cell may call, as JSON */
 };
 
 /* What was said in the session before this job. */
 struct session_history {
-    bool brought;
-    struct arena arena;
-    struct history history;
-    char blob[65]; /* of what is said with this job */
+    bool brought;           /* it was read, or there is none to be read */
+    struct arena arena;     /* of history */
+    struct history history; /* the exchanges of earlier jobs */
+    char blob[65]; /* with the exchange of this job; recall_add() writes
+                      it */
 };
 
-/* See wait.h. */
+/* What wait.h has decided last. */
 struct job_retries {
-    uint64_t tries; /* in a row; those of the attempts before it, too */
-    uint64_t wait_ms;
-    struct view reason; /* retry: who failed has asked for it; backoff, budget,
-                           endpoint */
+    uint64_t tries;   /* failures in a row, those of earlier attempts included;
+                         0 again after a reply or a cell, and with another
+                         endpoint */
+    uint64_t wait_ms; /* how long the job waits, here or in its queue */
+    struct view reason; /* retry: the one that failed asks for that time;
+                           backoff, budget, endpoint */
 };
 
-/* A person is asked: PARKING waits for the answer. */
+/* The question to a person that PARKING puts to Redis with the job. */
 struct approval_wait {
-    const struct call *call; /* NULL: nobody is asked */
-    struct buf data;         /* of the event */
+    const struct call *call; /* of the conversation; NULL: nobody is asked */
+    struct buf data;         /* of the event, encoded */
 };
 
 struct attempt {
-    struct consumer *consumer;
+    struct consumer *consumer; /* borrowed, as is the partition */
     const struct partition *partition;
-    size_t slot;
-    uint64_t serial; /* never used twice */
+    size_t slot;     /* its index in consumer->slots */
+    uint64_t serial; /* of consumer->serials; no two attempts have the same */
 
     struct machine machine; /* enum attempt_state */
-    struct alarm *alarm;    /* the state's limit, or the job's deadline */
-    enum stop_reason stop;
-    struct err fault;
+    struct alarm *alarm;    /* the state's limit, or the deadline if sooner */
+    enum stop_reason stop;  /* only ever gets stronger */
+    struct err fault;       /* with STOP_FAULT */
 
     struct origin origin;
-    struct store store;
+    struct store store; /* all writes of the attempt, in order */
     struct progress progress;
     struct journal journal;
-    struct arena arena; /* of the job */
+    struct arena arena; /* of job's lists, and of origin.facts */
     struct job job;
-    bool known; /* the job could be read: job and conversation are there */
+    bool known; /* the job could be read: job and conversation are valid */
     struct conversation conversation;
-    size_t files_checked;
+    size_t files_checked; /* of job.files: so many answers came, see load.c */
     struct job_tools tools;
 
-    struct model_endpoint *endpoint; /* that is asked next */
-    bool blind;                      /* it did not take pictures */
-    bool squeezed; /* the request of this turn was too long once */
+    struct model_endpoint *endpoint; /* that is asked next, held; NULL: the job
+                                        is no conversation */
+    bool blind;    /* a request was refused, or too long, with its pictures: no
+                      other one of this attempt has any */
+    bool squeezed; /* the request of this turn was too long once, and was made
+                      shorter; not a second time */
 
     struct python_session *session; /* NULL: the job could not be read */
     struct session_history history;
     struct job_retries retries;
-    struct activity
-        *activity; /* WORKING: the activity; NULL: it is to be decided */
+    struct activity *activity; /* in WORKING; NULL: the next one is to be
+                                  decided */
     struct approval_wait approval;
     uint64_t void_bytes; /* see output.h */
-    uint64_t renewed_ms; /* when blobs were, since the start; 0: not yet */
+    uint64_t renewed_ms; /* when blobs were renewed last, by the loop's clock;
+                            0: not by this attempt */
 
-    struct buf partial; /* what was streamed of a reply that has no end */
-    struct job_outcome ending;
-    struct arena answer; /* of ending's lists */
-    struct buf result;
+    struct buf partial;        /* what people saw of a reply that broke off: the
+                                  answer of a job that is stopped meanwhile */
+    struct job_outcome ending; /* how the job ends; filled from SAVING on */
+    struct arena answer;       /* of what ending points to */
+    struct buf result;         /* encoded */
 };
 
-/* Takes a place in consumer->slots, which must have one. Copies. */
+/* Makes an attempt and runs it; it takes a free place in consumer->slots, which
+ * must have one. Copies what it needs of start. */
 void attempt_new(const struct partition *partition,
                  const struct take_reply *start);
 
-/* At any time; the machine acts on it from the loop or at once. */
+/* Makes the attempt stop, unless a stronger reason is there already. The
+ * machine is run at once, unless this is called from inside of it; so the
+ * attempt may be gone when this returns. */
 void attempt_stop(struct attempt *attempt, enum stop_reason stop);
 
-/* Of its activity, while there is one. */
+/* For logs: of its activity, while there is one. */
 const char *attempt_state_name(const struct attempt *attempt);
+/* Borrows the id of the attempt. */
 struct job_lease attempt_lease(const struct attempt *attempt);
 uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */
 
 /* ------------------------------------------------- for job/ and activity/ only
  */
 
-/* Something has come. */
+/* Runs the machine, and frees the attempt when that has ended it, unless this
+ * is called from inside of the machine. */
 void attempt_run(struct attempt *attempt);
-/* ... that its own state has asked for, not an activity. */
-void attempt_land(struct attempt *attempt);
-/* The job has come to its end: nothing is left to do. Always AGAIN. */
-enum pace attempt_complete(struct attempt *attempt);
-/* Ends the job with that error; one that says that the job is somebody else's
- * ends the attempt alone. Always AGAIN. */
-enum pace attempt_fail(struct attempt *attempt, const struct err *why);
-/* Back into the queue; no attempt is charged, the job is not to blame. */
-enum pace attempt_hand_back(struct attempt *attempt, const struct err *why);
-/* The job waits for an executor, and this host's is away: others may have one.
+/* The same; what the attempt's own state (not an activity) asked for is there.
  */
+void attempt_land(struct attempt *attempt);
+/* The job ends as completed: goes to SAVING. Always AGAIN. */
+enum pace attempt_complete(struct attempt *attempt);
+/* The job fails with that error; but where the error says that another consumer
+ * has the job, only the attempt ends. Takes effect before the next step of the
+ * machine, which the caller runs or returns to. Always AGAIN. */
+enum pace attempt_fail(struct attempt *attempt, const struct err *why);
+/* The job goes back into its queue, and the attempt does not count: the job is
+ * not to blame. Takes effect as attempt_fail(). */
+enum pace attempt_hand_back(struct attempt *attempt, const struct err *why);
+/* The error is that there is no executor, and the one of this host is away: a
+ * consumer of another host may have one. */
 bool attempt_is_deserted(const struct attempt *attempt, const struct err *why);
-/* A state has taken longer than it may. redis: it waited for Redis alone. */
+/* Stops the attempt: a state has taken longer than limit_ms. redis: all that it
+ * waited for was Redis. */
 void attempt_overdue(struct attempt *attempt, const char *state,
                      uint64_t limit_ms, bool redis);
 
-/* What else its next step depends on, see decide.h. */
+/* What the next step depends on beside the conversation, see decide.h. Borrows
+ * of the attempt and of the consumer; changes with the endpoint, so it is made
+ * anew where it is needed. */
 struct terms attempt_terms(const struct attempt *attempt);
-/* What the job may use of it is for its tools to say. */
+/* All tools by name; which of them the job may use, its own list says. */
 const struct catalog *attempt_catalog(const struct attempt *attempt);
-bool attempt_sees(const struct attempt *attempt); /* its model, pictures */
+/* The endpoint that is asked next takes pictures. */
+bool attempt_sees(const struct attempt *attempt);
 
-/* What cells have left must outlive a job that takes long; its last call is
- * that of the end. */
+/* Blobs that the results name live on for ttl_ms. To be called after each cell,
+ * because blobs of the first cells must outlive a job that takes long, and with
+ * the result. */
 void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
 
-/* For writes that only matter when they are refused. */
+/* The callback of writes that only matter when they are refused: then it stops
+ * the attempt, whose address the owner is. */
 store_done attempt_written;
 
-/* load.c: attempt_begin() keeps what the start has told. */
+/* load.c: attempt_begin() keeps what the take has told, and logs the start. */
 void attempt_begin(struct attempt *attempt, const struct take_reply *start);
 void origin_finish(struct origin *origin);
 void job_tools_finish(struct job_tools *tools);

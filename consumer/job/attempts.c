@@ -1,10 +1,12 @@
-/* attempts.c - attempts, as the queue sees those who work on its jobs. */
+/* attempts.c - the functions of job/ that the queue calls. */
 #include "consumer/job/attempts.h"
 
 #include "consumer/activity/model_turn.h"
 #include "consumer/job/attempt.h"
 #include "consumer/log.h"
 
+/* An attempt that has ended still has its slot while its machine is on the
+ * stack: nothing is asked of it any more. */
 static bool find(const struct partition *partition, size_t slot,
                  struct slot_job *job)
 {
@@ -54,6 +56,7 @@ static void print(const struct consumer *consumer, size_t slot)
              (json_int_t)attempt->conversation.records);
 }
 
+/* Running one attempt may end it, so each slot is looked at again. */
 static void on_waits_read(struct consumer *consumer)
 {
     for (size_t i = 0; i < consumer->settings.slots; i++) {

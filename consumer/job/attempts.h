@@ -1,4 +1,5 @@
-/* attempts.h - attempts, as the queue sees those who work on its jobs. */
+/* attempts.h - the functions of job/ that the queue calls. main.c puts them
+ * into the consumer, so that files of queue/ need not include job/. */
 #ifndef CONSUMER_JOB_ATTEMPTS_H
 #define CONSUMER_JOB_ATTEMPTS_H
 

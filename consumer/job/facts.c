@@ -1,4 +1,4 @@
-/* facts.c - what Redis knows of a job, held against what the job says. */
+/* facts.c - compares a job with its facts in Redis. */
 #include "consumer/job/facts.h"
 
 #include <inttypes.h>
@@ -58,6 +58,7 @@ bool facts_match(const struct facts *facts, const struct job *job,
                        "the job says limits.deadline_ms %" PRIu64
                        ", it was submitted with %" PRIu64,
                        job->limits.deadline_ms, facts->deadline_ms);
+    /* The take does not tell this fact, but when the job was started. */
     return job->not_before <= facts->now ||
            err_set(err, ERR_REJECT, "not_before_mismatch",
                    "the job says not_before %" PRIu64

@@ -10,10 +10,12 @@
 #include "schemas/message/job.h"
 #include "schemas/redis/transition.h"
 
+/* What Redis has of the job, in the words of the submit. */
 struct facts {
-    struct view queue, priority, tenant, session;
-    uint64_t deadline_ms; /* from submit; zero: none */
-    uint64_t now;         /* when it was started, ms since 1970 */
+    struct view queue, priority, tenant, session; /* session: empty: none */
+    uint64_t deadline_ms;                         /* from the submit; 0: none */
+    uint64_t now; /* when the job was started, ms since 1970, by Redis's
+                     clock */
 };
 
 /* Copies the texts into the arena. */

@@ -1,10 +1,13 @@
-/* finish.c - an attempt's end: the result, or the job handed back. */
+/* finish.c - an attempt's end: the session saved and the result written, or the
+ * job put back into its queue. */
 #include "consumer/activity/recall.h"
 #include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"
 #include "consumer/log.h"
 
-/* A session of the job's own ends with it. */
+/* A session without a name ends with its job. It is closed before the end is
+ * written; should another attempt have to go on all the same, it restores the
+ * session from the journal. */
 static void leave_session(struct attempt *attempt)
 {
     bool used =
@@ -15,7 +18,9 @@ static void leave_session(struct attempt *attempt)
 
 /* ----------------------------------------------------------------- saving */
 
-/* Whose work is cut short is saved as it stands, but not made again for it. */
+/* A session with a name is saved when it was used; but for a job that was
+ * stopped (cancel, deadline, fault) only if it is open: else it would have to
+ * be restored first, which runs the job's cells again. */
 static bool has_to_be_saved(const struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
@@ -33,6 +38,7 @@ enum pace enter_saving(void *owner)
     struct attempt *attempt = owner;
     bool saves = has_to_be_saved(attempt);
     struct saved_history history = recall_add(attempt);
+    /* Nothing to write, or an earlier attempt has written just this. */
     if (!saves &&
         memo_has_history(session_memo(attempt->session), history.blob))
         return machine_go(&attempt->machine, FINISHING);
@@ -47,7 +53,8 @@ enum pace enter_saving(void *owner)
     return WAIT;
 }
 
-/* Whatever has come of it, the job ends. */
+/* A session that could not be saved does not fail the job: the result says so.
+ * But while this host's executor is away, another host may still save it. */
 enum pace step_saved(void *owner)
 {
     struct attempt *attempt = owner;
@@ -82,6 +89,7 @@ static void complete_ending(struct attempt *attempt)
         ending->metadata =
             job_metadata(buf_view(&attempt->origin.body), &attempt->arena);
     ending->unknown = &attempt->job.unknown;
+    /* Stopped in the middle of a reply: its beginning is the answer. */
     if (attempt->stop != STOP_NONE && attempt->partial.len > 0)
         ending->answer = buf_view(&attempt->partial);
     if (attempt->known && attempt->conversation.result_count > 0)
@@ -89,7 +97,7 @@ static void complete_ending(struct attempt *attempt)
             view_of(executor_isolation(attempt->consumer->executor));
 }
 
-/* What the state waits for: the end is written, or the job handed back. */
+/* What FINISHING, RELEASING and PARKING wait for. */
 static void on_end_written(void *owner, const redisReply *reply,
                            const struct err *why)
 {
@@ -118,6 +126,8 @@ static void send_finish(struct attempt *attempt)
         .tokens = usage_tokens(&usage),
         .cost = usage.cost,
     };
+    /* Before the end, behind which the store sends nothing: its answer frees
+     * the attempt. */
     attempt_renew_blobs(attempt, ending->status == STATE_FAILED
                                      ? finish.dead_ttl_ms
                                      : finish.result_ttl_ms);
@@ -148,7 +158,8 @@ enum pace step_finished(void *owner)
 
 /* ----------------------------------------------------------- handing back */
 
-/* Somebody else's soon, or ours again: the answer ends this attempt. */
+/* Finishes the command. Another consumer may take the job as soon as Redis has
+ * carried it out; the answer only ends this attempt. */
 static enum pace hand_back(struct attempt *attempt, struct command *command)
 {
     progress_flush(&attempt->progress);

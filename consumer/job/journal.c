@@ -3,12 +3,13 @@
 
 #include <stdlib.h>
 
+/* A record that is on its way, until the store answers. */
 struct journal_write {
     struct journal *journal;
     struct journal_write *next;
-    struct buf record;
-    bool reserves;
-    journal_done *done;
+    struct buf record;  /* kept, to be applied when it is durable */
+    bool reserves;      /* Redis may refuse it for the tenant's budget */
+    journal_done *done; /* NULL: nobody is told */
     void *owner;
 };
 
@@ -44,6 +45,7 @@ bool journal_encode(const struct record *record, struct buf *bytes,
     return false;
 }
 
+/* The tenant's budget does not allow the request, so Redis wrote no record. */
 static bool is_barred(const struct journal_write *write,
                       const redisReply *reply)
 {
@@ -58,6 +60,8 @@ static bool apply(const struct journal_write *write, const redisReply *reply,
 {
     struct journal *journal = write->journal;
     if (is_barred(write, reply)) {
+        /* The index is free again. Nothing was written behind it meanwhile: an
+         * intent of the model is the last record until it is answered. */
         journal->count--;
         return true;
     }
@@ -75,7 +79,9 @@ static void on_written(void *owner, const redisReply *reply,
     bool tells = applied && !journal->sealed && write->done;
     journal_done *done = write->done;
     void *writer = write->owner;
-    write_free(write); /* thousands may wait for a reply then */
+    /* Before any callback: that may free the journal with all of its writes, so
+     * nothing of them is touched after it. */
+    write_free(write);
     if (tells)
         done(writer, reply);
     else if (!applied)
@@ -105,6 +111,7 @@ void journal_write(struct journal *journal, const struct journal_entry *entry,
         event_data_encode(entry->data, &bytes);
     struct event_text event = { entry->type, buf_view(&bytes) };
     size_t events = entry->type != NULL;
+    /* Before the answer: several records may be on their way at once. */
     uint64_t index = journal->count++;
     progress_flush(setup->progress);
     if (entry->spend) {

@@ -1,4 +1,8 @@
-/* load.c - an attempt's beginning: the job, and what was done before. */
+/* load.c - an attempt's beginning: reads the job and its journal, checks that
+ * the job may be done here, and makes the session object.
+ *
+ * All but the sizes of the job's files is there with the reply to the take, so
+ * LOADING waits for nothing else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +38,7 @@ static void keep_journal(struct origin *origin, const struct take_reply *start)
     origin->record_count = start->records;
 }
 
-/* The conversation has them. */
+/* Once the conversation has them: it borrows nothing of them. */
 static void drop_records(struct origin *origin)
 {
     for (size_t i = 0; i < origin->record_count; i++)
@@ -58,11 +62,14 @@ void job_tools_finish(struct job_tools *tools)
     buf_finish(&tools->code);
 }
 
+/* 0 when it is not known, or when the clock of Redis was set back meanwhile. */
 static uint64_t since(uint64_t now, uint64_t then)
 {
     return then != 0 && now > then ? now - then : 0;
 }
 
+/* Redis tells times by its own clock, which is not that of this host. Only
+ * differences between two of its times are used, and added to the loop's. */
 static void keep_origin(struct attempt *attempt, const struct take_reply *start)
 {
     struct origin *origin = &attempt->origin;
@@ -82,7 +89,8 @@ static void keep_origin(struct attempt *attempt, const struct take_reply *start)
     keep_journal(origin, start);
 }
 
-/* A stop may wait for records that nobody else waits for. */
+/* A stop may wait for records (has_stopped() of attempt.c) whose writers do not
+ * run the attempt when they are durable: there are none, or they are gone. */
 static void on_journal_idle(void *owner)
 {
     struct attempt *attempt = owner;
@@ -128,16 +136,20 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
              (json_int_t)start->records, "queued_ms",
              (json_int_t)attempt->origin.queued_ms);
     if (start->cancel)
-        attempt->stop = STOP_CANCEL;
+        attempt->stop = STOP_CANCEL; /* the first step ends it */
     else if (!consumer_claims(consumer))
-        attempt->stop = STOP_RELEASE; /* it came just too late */
+        attempt->stop =
+            STOP_RELEASE; /* the consumer began to drain, or lost its
+                             executor, while the take was on its way
+                           */
 }
 
 /* ---------------------------------------------------------------- loading */
 
 static void open_session(struct attempt *attempt);
 
-/* All that is missing may still come, from servers that are away. */
+/* Each tool that the job names and that is not there may still come, from an
+ * MCP server that is away. */
 static bool is_only_away(const struct attempt *attempt)
 {
     const struct list *names = &attempt->job.tools;
@@ -150,7 +162,9 @@ static bool is_only_away(const struct attempt *attempt)
     return true;
 }
 
-/* A job of code may have none that needs to run. */
+/* The job cannot be done without an executor; a conversation that does not name
+ * the Python tool can. The journal is not read yet, so a job of kind code
+ * counts even when all of its cells have run. */
 static bool wants_python(const struct attempt *attempt)
 {
     const struct job *job = &attempt->job;
@@ -164,7 +178,7 @@ static bool wants_python(const struct attempt *attempt)
 }
 
 /* Where the settings say that there is no executor, models are not offered
- * Python, and nothing is asked of one that would act by it alone. */
+ * Python. A model that could do nothing without it is not asked at all. */
 static bool withhold_python(struct attempt *attempt, struct err *err)
 {
     json_t *others;
@@ -180,7 +194,8 @@ static bool withhold_python(struct attempt *attempt, struct err *err)
     return true;
 }
 
-/* In CodeAct mode the model calls nothing: its code does. */
+/* In CodeAct mode the model itself calls no tools: the code that it writes
+ * does, so the tools become stubs in the instructions. */
 static bool choose_tools(struct attempt *attempt, struct err *err)
 {
     const struct toolset *toolset = attempt->tools.toolset;
@@ -204,6 +219,10 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
     return true;
 }
 
+/* Sets attempt->known once job and conversation are valid: an error after that
+ * gives a result with all that they have, one before it only the job's
+ * metadata.
+ */
 static bool read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
@@ -239,6 +258,8 @@ static bool read_journal(struct attempt *attempt, struct err *err)
     return true;
 }
 
+/* Answers come in the order of the questions, so files_checked is also the
+ * index of the file that this one is about. */
 static void on_size(void *owner, const redisReply *reply, const struct err *why)
 {
     struct attempt *attempt = owner;
@@ -282,7 +303,9 @@ static void check_files(struct attempt *attempt)
     }
 }
 
-/* What is wrong for now is waited for in the queue: loading is done once. */
+/* Only a tool whose server is away is worth a wait. The job waits in its queue,
+ * not here, because this attempt keeps the toolset that it began with: hence a
+ * wait that is longer than the longest that a job may hold its slot. */
 static enum pace cannot_load(struct attempt *attempt, const struct err *why)
 {
     uint64_t wait_ms = attempt->consumer->settings.retry.hold_ms + 1;
@@ -303,7 +326,8 @@ enum pace step_loading(void *owner)
     struct err err;
     if (!read_job(attempt, &err) || !read_journal(attempt, &err))
         return cannot_load(attempt, &err);
-    open_session(attempt);
+    open_session(attempt); /* only the object: nothing is asked for yet */
+    /* An earlier attempt has found and used them, and they may have expired. */
     if (attempt->conversation.files_there)
         attempt->files_checked = attempt->job.files.count;
     else
@@ -321,7 +345,7 @@ enum pace step_loading_files(void *owner)
 
 /* ---------------------------------------------------------------- session */
 
-/* An earlier cell, which runs again to restore the session, asks. */
+/* An earlier cell, which runs again to restore the session, calls a tool. */
 static void on_session_tool(void *owner, struct view call,
                             const struct frame *frame)
 {
@@ -334,7 +358,8 @@ static void on_session_rerun(void *owner, struct view call)
     conversation_rerun(&attempt->conversation, call);
 }
 
-/* Behind the one that it waits for, it is in nobody's way. */
+/* The job that goes first in the session may need this slot; while others are
+ * free it can have one of those. */
 static void on_session_stuck(void *owner)
 {
     struct attempt *attempt = owner;
@@ -347,7 +372,7 @@ static void on_session_done(void *owner)
 {
     struct attempt *attempt = owner;
     struct activity *activity = attempt->activity;
-    if (!activity)
+    if (!activity) /* SAVING has asked */
         attempt_land(attempt);
     else if (activity->kind->on_session)
         activity->kind->on_session(activity);

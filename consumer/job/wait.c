@@ -1,13 +1,14 @@
-/* wait.c - what cannot be done just now is waited for. */
+/* wait.c - how long a job waits for what cannot be done just now, and where. */
 #include "consumer/job/wait.h"
 
 #include <stdlib.h>
 
 #include "consumer/log.h"
 
-enum { MOST_WAIT_MS = 30 * 1000 };
+enum { MOST_WAIT_MS = 30 * 1000 }; /* of our own; others may ask for more */
 
-/* Growing, and not the same for all whom one fault has hit. */
+/* Doubled with each try. Up to a quarter of it is left out at random, so that
+ * the jobs that one failure has hit do not come back all at once. */
 static uint64_t next_wait(const struct attempt *attempt, uint64_t tries)
 {
     const struct job_retry *retry = &attempt->job.retry;
@@ -21,6 +22,8 @@ static uint64_t next_wait(const struct attempt *attempt, uint64_t tries)
     return wait - wait / 4 * (uint64_t)(rand() % 256) / 256;
 }
 
+/* tries: how many there were, with the one that has just failed. Nothing is
+ * tried that the deadline would cut off before it begins. */
 static bool may_try_again(const struct attempt *attempt, const struct err *why,
                           uint64_t tries)
 {
@@ -83,6 +86,8 @@ enum delay wait_rest(struct attempt *attempt, const struct err *why,
     retries->reason = reason;
     retries->wait_ms = wait_ms;
     bool parks = is_long(attempt);
+    /* Without a deadline of its own the job may wait in its queue for ever: the
+     * deadline of the settings counts from the next start on. */
     if (!may_try_again(attempt, why, 0) &&
         !(parks && attempt->origin.has_no_deadline))
         return DELAY_NONE;

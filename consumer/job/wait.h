@@ -1,38 +1,44 @@
-/* wait.h - what cannot be done just now: how long it is waited for, and where.
+/* wait.h - how long a job waits for what cannot be done just now, and where.
  *
- * Short waits hold the job here, long ones put it back into its queue, where it
- * holds nothing. What fails is tried again after a wait that grows, so often as
- * the job or the settings say; what is merely not allowed yet (an endpoint that
- * rests, a budget) is no failure of the job, and only its deadline ends that.
+ * Short waits (up to --hold) hold the job in its slot. Long ones put it back
+ * into its queue, where it holds nothing. What failed is tried again after a
+ * wait that grows, at most as often as the job or the settings say. What is
+ * merely not allowed yet (an endpoint that wants to be left alone, a tenant's
+ * budget) is no failure of the job, and only its deadline ends that wait.
  *
- * These functions decide, and log; attempt->retries has for how long and why.
- * The caller does it, and tells of it. */
+ * These functions decide and log; attempt->retries says for how long and why.
+ * The caller carries it out (activity_delay() does), and tells followers with
+ * wait_tell(). */
 #ifndef CONSUMER_JOB_WAIT_H
 #define CONSUMER_JOB_WAIT_H
 
 #include "consumer/job/attempt.h"
 
+/* Where the job waits for attempt->retries.wait_ms. */
 enum delay {
     DELAY_HERE,
     DELAY_IN_QUEUE,
-    DELAY_ELSEWHERE, /* the job is handed back: others may be better off */
-    DELAY_NONE,      /* the job ends with that error */
+    DELAY_ELSEWHERE, /* this host has no executor: the attempt already stops,
+                        and the job goes back for other consumers */
+    DELAY_NONE,      /* not at all: the job ends with that error */
 };
 
-/* After a failure; least_ms: what who failed has asked for. Counts a try. */
+/* After a failure, which counts as a try. least_ms: the wait that the one that
+ * failed asks for (Retry-After), 0: none; a longer one of ours comes first. */
 enum delay wait_retry(struct attempt *attempt, const struct err *why,
                       uint64_t least_ms);
-/* Exactly so long, and no try. reason: as in struct job_retries. */
+/* For exactly wait_ms; it is no try. reason: as in struct job_retries,
+ * a literal. */
 enum delay wait_rest(struct attempt *attempt, const struct err *why,
                      uint64_t wait_ms, struct view reason);
-/* The same, never in the queue. */
+/* The same, never in the queue: for what only this attempt can wait for. */
 enum delay wait_hold(struct attempt *attempt, const struct err *why,
                      uint64_t wait_ms);
-/* wait_retry() would say DELAY_NONE: it was tried often enough, or time is up.
- */
+/* wait_retry() would answer DELAY_NONE: another try is not worth it, there were
+ * enough, or the deadline comes first. */
 bool wait_is_spent(const struct attempt *attempt, const struct err *why);
 
-/* The event job.retrying. */
+/* Writes the event job.retrying, with the error and the wait. */
 void wait_tell(struct attempt *attempt, const struct err *why);
 
 #endif

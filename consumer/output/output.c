@@ -1,4 +1,4 @@
-/* output.c - what a cell gives: its streams, and all of it put together. */
+/* output.c - the output of a cell: its streams, and all of it put together. */
 #include "consumer/output/output.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 enum {
     TOLD_BYTES = 256 << 10,             /* of a stream, in events */
-    KEPT_BYTES = MAX_STREAM_BYTES - 64, /* the gap is stated in the rest */
-    WHOLE_BYTES = 16 << 20,             /* beyond what an executor passes on */
+    KEPT_BYTES = MAX_STREAM_BYTES - 64, /* the rest is to state the gap */
+    WHOLE_BYTES = 16 << 20,             /* more than an executor passes on */
     LAST_NOTE_BYTES = 128,              /* for the note that there were more */
     JOB_DISPLAY_BYTES = 256 << 20,      /* stored of one job's displays */
 };
@@ -57,7 +57,7 @@ void output_finish(struct output *output)
         clear(output);
 }
 
-/* The journal may say more than there is: it lies in Redis. */
+/* Not below 0, whatever the journal says: it lies in Redis. */
 static uint64_t left_of(uint64_t share, uint64_t taken)
 {
     return taken < share ? share - taken : 0;
@@ -173,7 +173,7 @@ void output_note(struct output *output, struct view name, const char *why)
     notes->overflow = false;
     buf_truncate(notes, start);
     buf_add(notes, VIEW("[... more was dropped]\n"));
-    notes->overflow = true; /* and this is the last note */
+    notes->overflow = true; /* so that buf_ok() is false: no other note */
 }
 
 struct view output_store(struct output *output, struct view blob,
@@ -212,6 +212,9 @@ void output_tell_stream(struct output *output, size_t index, struct view bytes)
                       VIEW("\n[... more: see the result ...]\n"));
 }
 
+/* Keeps the bytes of a stream while there is memory: all cells that run share
+ * it. A stream for which it does not suffice is given up as a whole, and frees
+ * its share. */
 static void keep(struct output *output, struct output_stream *stream,
                  struct view bytes)
 {
@@ -253,8 +256,9 @@ void output_stream(struct output *output, struct view name, uint64_t offset,
         output_tell_stream(output, index, bytes);
 }
 
-/* The text that is fit to be read, and where its bytes are if it is not they.
- * all: what was written, as the executor counted. */
+/* The text of a stream as it is read; and in blob its bytes, if the text
+ * differs from them. all: how many bytes were written, as the executor counted;
+ * then those since the last clear. */
 static struct view settle_stream(struct output *output, size_t index,
                                  uint64_t *all, struct view *blob)
 {
@@ -312,7 +316,8 @@ void output_cell(struct output *output, const struct cell *cell,
     output->cell.error.value = arena_copy(arena, cell->error.value);
     output->cell.error.traceback = arena_copy(arena, cell->error.traceback);
     if (cell->result.len > 0 || cell->error.name.len > 0)
-        output_more(output, output->clearing.asked); /* as notebooks have it */
+        /* As in notebooks, a result or an error ends the wait of a clear. */
+        output_more(output, output->clearing.asked);
     output_is_held(output, true);
     note_lost_displays(output, displays);
     output_list_changes(output, files);

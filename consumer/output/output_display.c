@@ -1,4 +1,5 @@
-/* output_display.c - what a cell displays: text, and its richer forms. */
+/* output_display.c - what a cell displays: its text, and richer forms (parts).
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +8,10 @@
 #include "consumer/output/output.h"
 #include "schemas/message/limits.h"
 
-enum { TEXT_BYTES = 4 << 10 };
+enum { TEXT_BYTES = 4 << 10 }; /* a longer text is a part as well */
 
-/* Images first, the one that is shown most easily before the others. */
+/* In the order in which the parts of a display are listed: images first, and
+ * first of all the form that is shown most easily. */
 static const struct kind {
     const char *mime, *ending;
     bool image;
@@ -41,7 +43,8 @@ static const struct kind *kind_of(struct view mime)
     return &other;
 }
 
-/* A media type that may stand in messages and, at clients, in headers. */
+/* The media type comes from a cell, so it may be anything. Clients put it into
+ * HTTP headers. */
 static bool mime_is_sound(struct view mime)
 {
     if (mime.len == 0 || mime.len > MAX_NAME_BYTES)
@@ -74,7 +77,8 @@ static bool is_taken(const struct output *output, struct view name)
     return is_in(&output->displays, name) || is_in(&output->updates, name);
 }
 
-/* update: what is replaced has left its name behind. */
+/* A name that no part of the job has. update: the number of the part does not
+ * tell then which names are free, because replaced parts have freed some. */
 static struct view part_name(struct output *output, const struct kind *kind,
                              bool update)
 {
@@ -109,8 +113,9 @@ static void add_part(struct output *output, struct display *display,
 {
     const struct kind *kind = kind_of(mime);
     struct view name = part_name(output, kind, update);
-    const char *why = mime_is_sound(mime) ? why_not(output, kind, bytes)
-                                          : "dropped, its media type is none";
+    const char *why = mime_is_sound(mime)
+                          ? why_not(output, kind, bytes)
+                          : "dropped, its media type is not valid";
     if (why) {
         output_note(output, name, why);
         return;
@@ -129,7 +134,7 @@ static void add_part(struct output *output, struct display *display,
     output->bytes_left -= bytes.len;
 }
 
-/* An image of the job: the first form of it. */
+/* The first part of a display, if it is an image, is an image of the job. */
 static void add_image(struct output *output, const struct display_part *part)
 {
     struct image_ref *images = output->images.items;
@@ -147,7 +152,7 @@ static void add_image(struct output *output, const struct display_part *part)
     output->images_left--;
 }
 
-/* Those that are known, in their order, then the others. */
+/* Parts of known types in the order of kinds, then the others. */
 static void add_parts(struct output *output, struct display *display,
                       const struct list *bundle, bool update)
 {
@@ -229,10 +234,10 @@ void output_display(struct output *output, const struct frame *frame)
 void output_show(struct output *output, const struct frame *frame)
 {
     if (frame->clears < output->clearing.done)
-        return; /* it is late: it was cleared before it came */
+        return; /* the guest held it back, and it was cleared meanwhile */
     output_more(output, frame->clears);
     if (output->displays.count == MAX_DISPLAYS)
-        return; /* the executor has said so in the last one */
+        return; /* the executor sends no more either */
     struct display *displays = output->displays.items;
     struct display *display = &displays[output->displays.count];
     *display = (struct display){

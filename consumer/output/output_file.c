@@ -1,10 +1,10 @@
 /* output_file.c - the files that a cell wrote, changed or deleted.
  *
- * The workspace's difference, nothing is guessed: the executor sees from
- * outside what has another inode, size or time, and what then has the same
- * bytes as before is no change. A path may be any bytes; the name that clients
- * get is a base name, the same for the same path throughout a job, and for no
- * other. */
+ * The executor compares the workspace before and after the cell, from outside:
+ * a file that has another inode, size or time may have changed. If it then has
+ * the same bytes as before, it has not. A path may be any bytes; clients get a
+ * base name for it, which throughout the job stands for this path and no other.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ static struct view path_of(const struct cell_file *file)
     return file->path.len > 0 ? file->path : file->name;
 }
 
-/* The first of the files, of this cell or one before, that has the path, or
- * with path NULL the name. */
+/* The first file of the list that has the path, or, with path NULL, the name.
+ */
 static const struct cell_file *find(const struct list *list,
                                     const struct view *path, struct view name)
 {
@@ -42,7 +42,7 @@ find_any(const struct output *output, const struct view *path, struct view name)
     return file;
 }
 
-/* One of the first records names it. */
+/* One of the first so many records has a file of that name for clients. */
 static bool is_kept(const struct earlier_output *earlier, size_t records,
                     struct view name)
 {
@@ -81,7 +81,7 @@ struct view file_name_of(struct view path, struct arena *arena)
                       view_head(buf_view(&name), MAX_FILE_NAME_BYTES - 8));
 }
 
-/* Of dir/a.csv, dir_a.csv; where that is another file's, 2_dir_a.csv. */
+/* For dir/a.csv it is dir_a.csv; if another file has that name, 2_dir_a.csv. */
 static struct view name_of(struct output *output, struct view path)
 {
     const struct cell_file *same = find_any(output, &path, path);
@@ -100,7 +100,8 @@ static struct view note(struct output *output, const char *why)
     return arena_copy(&output->arena, view_of(why));
 }
 
-/* Why its bytes are not wanted; empty: they are. */
+/* Why a file that is there is not kept; empty: it is, or it was deleted. A file
+ * that is kept already takes no further place. */
 static struct view refusal(struct output *output, const struct cell_file *file)
 {
     if (file->change == FILE_DELETED)
@@ -154,7 +155,7 @@ static struct cell_file *current(struct output *output)
     return (struct cell_file *)output->changes.items + output->change_at;
 }
 
-/* A client gets it, or is told why not. */
+/* Settles the current change: clients get the file, or a note why not. */
 static void give_out(struct output *output)
 {
     const struct cell_file *from = current(output);
@@ -184,9 +185,10 @@ struct view output_wanted(struct output *output)
     return (struct view){ 0 };
 }
 
-/* The blob of a file that was there before the cell; empty: not known, it was
- * too large or nobody has kept it. What cells wrote goes when a session is
- * emptied, and what earlier jobs left; the job's own files are put again. */
+/* The blob of the file as it was before the cell; empty: not known, because it
+ * was too large or nobody has kept it. When a session is emptied, files of
+ * cells and of earlier jobs are lost, but the job's own files are put there
+ * again. */
 static struct view blob_before(const struct earlier_output *earlier,
                                struct view path)
 {
@@ -200,7 +202,8 @@ static struct view blob_before(const struct earlier_output *earlier,
             return file->blob;
         emptied = record->emptied;
     }
-    for (size_t i = earlier->given->count; i-- > 0;) /* put in their order */
+    /* The last one first: they are put there in their order. */
+    for (size_t i = earlier->given->count; i-- > 0;)
         if (view_equal(given[i].name, path))
             return given[i].blob;
     for (size_t i = 0; i < earlier->saved->count && !emptied; i++)

@@ -1,14 +1,13 @@
-/* output_update.c - what a cell has shown is replaced, or cleared. */
+/* output_update.c - replaces and clears what a cell has displayed. */
 #include <string.h>
 
 #include "consumer/output/output.h"
 #include "schemas/message/limits.h"
 
 enum {
-    FREE_CLEARS = 32, /* told at once */
-    LEAST_MS = 100,   /* then, from one to the next */
-    SHARE =
-        100, /* what is seen may be as old as this part of the cell's time */
+    FREE_CLEARS = 32, /* followers are told of the first so many at once */
+    LEAST_MS = 100,   /* then of one each 100 ms at most, */
+    SHARE = 100, /* ... or each 1/100 of the cell's time, if that is longer */
 };
 
 /* ------------------------------------------------------------- updating */
@@ -26,7 +25,8 @@ static void drop_image(struct output *output, struct view name)
         }
 }
 
-/* Its shares of the job are free again, but for the bytes: they are stored. */
+/* Gives back the display's shares of the job, but not the bytes: these are
+ * stored. */
 static void release(struct output *output, struct display *display)
 {
     const struct display_part *parts = display->parts.items;
@@ -66,7 +66,7 @@ static bool is_of_earlier_cell(const struct output *output, struct view id)
     return false;
 }
 
-/* The last update of an earlier cell's display is the one that counts. */
+/* Of several updates of an earlier cell's display the last one counts. */
 static const struct display *update_earlier(struct output *output,
                                             const struct frame *frame)
 {
@@ -92,7 +92,7 @@ void output_update(struct output *output, const struct frame *frame)
     const struct display *here = replace(output, &output->displays, frame);
     if (!earlier && !here) {
         if (output->clearing.done > 0)
-            return; /* it was one of those that were cleared */
+            return; /* its display was cleared */
         output_show(output, frame);
         return;
     }
@@ -128,7 +128,7 @@ static void tell_clear(struct output *output)
     progress_event(output->setup.progress, "tool.cleared", &data);
 }
 
-/* What stands, from the clear on. */
+/* Tells followers of the clear, and of what stands since then. */
 static void catch_up(struct output *output)
 {
     tell_clear(output);

@@ -1,4 +1,5 @@
-/* progress.c - the events of an attempt, with pieces of text gathered. */
+/* progress.c - writes the events of an attempt, with pieces of text gathered.
+ */
 #include "consumer/output/progress.h"
 
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "schemas/message/limits.h"
 
 enum {
-    ENOUGH_BYTES = 1 << 10,
-    MOST_BYTES = 32 << 10, /* half an event: encoding and clean-up fit too */
+    ENOUGH_BYTES = 1 << 10, /* are written at once */
+    MOST_BYTES = 32 << 10,  /* half an event: encoding and clean-up fit too */
 };
 
 void event_data_encode(const struct event_data *data, struct buf *out)
@@ -37,7 +38,8 @@ static void send_event(struct progress *progress, const char *type,
     command_finish(&command);
 }
 
-/* Whole characters of what waits; the start of a last one stays. */
+/* Writes what waits but for its last stay bytes, which may be the start of a
+ * character whose rest still comes. */
 static void send_text(struct progress *progress, size_t stay)
 {
     struct view raw = buf_view(&progress->text);
@@ -70,6 +72,7 @@ void progress_drop(struct progress *progress, const char *type)
 static void on_alarm(void *owner)
 {
     struct progress *progress = owner;
+    /* An event that would wait in the store can as well gather more text. */
     if (!store_is_empty(progress->setup.store)) {
         alarm_set(progress->alarm, progress->setup.delta_ms + 1);
         return;
@@ -94,7 +97,8 @@ void progress_finish(struct progress *progress)
     *progress = (struct progress){ 0 };
 }
 
-/* What comes after a pause waits for nothing but what comes with it. */
+/* Text that comes after a pause is written in the next iteration of the loop,
+ * with what else comes in this one. */
 static uint64_t wait_ms(const struct progress *progress)
 {
     uint64_t due_ms = progress->sent_ms + progress->setup.delta_ms;

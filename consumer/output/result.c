@@ -1,4 +1,4 @@
-/* result.c - what came of a job, put together to be written once. */
+/* result.c - makes the result of a job. */
 #include "consumer/output/result.h"
 
 #include <assert.h>
@@ -60,8 +60,8 @@ static struct view as_text(struct arena *arena, struct view bytes)
 
 /* ------------------------------------------------------------ collecting */
 
-/* What a later cell has made of what an earlier one displayed. Of that one's
- * list a copy is changed. */
+/* An update by a later cell replaces what an earlier one displayed: in a copy
+ * of its list, which the conversation has. */
 static void apply_update(struct result_writer *writer, struct cell *cell,
                          const struct display *update)
 {
@@ -157,7 +157,7 @@ static void collect_images(struct result_writer *writer)
     }
 }
 
-/* A file that was written again stands once, as it was last. */
+/* A file that was written several times is listed once, as it was last. */
 static void add_file(struct list *list, const struct file_ref *file)
 {
     struct file_ref *files = list->items;
@@ -219,7 +219,7 @@ static void collect(struct result_writer *writer,
 
 /* -------------------------------------------------------------- cutting */
 
-/* Displays that are more than text: those are names, and few. */
+/* Keeps only displays with parts: these are names of blobs, and few. */
 static void keep_parts(struct result_writer *writer, struct cell *cell)
 {
     const struct display *all = cell->displays.items;
@@ -251,7 +251,7 @@ static void cut_cells(struct result_writer *writer)
     }
 }
 
-/* What is left: how each cell ended, and where its streams are. */
+/* What is left of a cell: how it ended, and the blobs of its streams. */
 static void shrink_cells(struct result_writer *writer)
 {
     struct cell *cells = writer->result.cells.items;
@@ -351,7 +351,7 @@ static void write_fitting(struct result_writer *writer, struct buf *out)
     }
 }
 
-/* Who reads the answer is to know what the model did not see. */
+/* Readers of the answer must know what the model did not see. */
 static void note_summaries(const struct summary *summary, struct buf *notes)
 {
     if (summary->made > 0)
@@ -366,7 +366,8 @@ static void note_summaries(const struct summary *summary, struct buf *notes)
                    summary->failed);
 }
 
-/* Of a job that is refused, they may well be why. */
+/* Members of the job that nobody knows: a mistake in a name may be why the job
+ * does not do what was meant. */
 static void note_unknown(const struct conversation *conversation,
                          const struct job_outcome *ending, struct buf *notes)
 {

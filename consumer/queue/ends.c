@@ -7,9 +7,9 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    /* In one command: Redis serves nobody else meanwhile. */
+    /* Of one command: Redis serves nobody else while it carries it out. */
     MOST = 32,
-    MOST_BYTES = 1 << 20, /* but one that is larger goes alone */
+    MOST_BYTES = 1 << 20, /* an end that is larger goes alone */
 };
 
 struct ends {
@@ -18,10 +18,11 @@ struct ends {
     struct ends_events events;
     void *owner;
     struct end *first, **end; /* not sent yet, in order */
-    struct alarm *alarm;      /* the loop's iteration ends */
+    struct alarm *alarm;      /* of 0 ms: rings when all callbacks of this
+                                 iteration of the loop have added theirs */
 };
 
-/* On its way. */
+/* A command that is on its way; it may outlive struct ends. */
 struct end_batch {
     end_told *told;
     size_t count;

@@ -12,7 +12,7 @@
 #include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
 
-enum { ANSWER_MS = 5000, AGAIN_MS = 1000 };
+enum { ANSWER_MS = 5000, AGAIN_MS = 1000 }; /* for an answer; after an error */
 
 struct fleet {
     struct link *link;
@@ -21,10 +21,10 @@ struct fleet {
     struct fleet_events events;
     void *owner;
     const struct names *names;
-    uint64_t every_ms; /* the number is set and asked for again */
-    size_t wanted;     /* partitions; 0: as they are, or 1 */
-    size_t known;      /* 0: not yet */
-    bool refused;
+    uint64_t every_ms; /* until the number is set and asked for again */
+    size_t wanted;     /* partitions, by the setting; 0: as they are, or 1 */
+    size_t known;      /* partitions; 0: not known yet */
+    bool refused;      /* and on_refused was called */
 };
 
 static void refuse(struct fleet *fleet, const struct err *why)
@@ -76,6 +76,8 @@ static void on_set(void *owner, const redisReply *reply, const struct err *lost)
         refuse(owner, &err);
 }
 
+/* The first of these sets the number only if there is none, so that all
+ * consumers read the same with the second. */
 static void agree(struct fleet *fleet)
 {
     size_t number = fleet->known != 0 ? fleet->known : fleet->wanted;
@@ -97,8 +99,8 @@ static void on_alarm(void *owner)
     agree(fleet);
 }
 
-/* The waits of endpoints are read first: on one link they are answered first,
- * and so before the first job. */
+/* The waits of endpoints are read first. One link answers in order, so they are
+ * known before the number of partitions, and so before the first job. */
 static void on_ready(void *owner)
 {
     struct fleet *fleet = owner;

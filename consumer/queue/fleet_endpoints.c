@@ -15,12 +15,12 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    LOOK_MS = 100,   /* between two readings, at least */
-    AWAIT_MS = 1000, /* that a request waits for one */
-    AGAIN_MS = 5000, /* until what Redis has refused is written again */
-    ANSWER_MS = 5000,
-    COUNT_MS = 1000, /* between two writes of counts */
-    BRIEF_MS = 1000, /* a wait that is over before others know of it */
+    LOOK_MS = 100,    /* between two readings, at least */
+    AWAIT_MS = 1000,  /* how long a request waits for a reading */
+    AGAIN_MS = 5000,  /* until what Redis has refused is written again */
+    ANSWER_MS = 5000, /* for any command; then the link is given up */
+    COUNT_MS = 1000,  /* between two writes of counts */
+    BRIEF_MS = 1000,  /* a shorter wait is over before others know of it */
     NOTE_BYTES = 256,
 };
 
@@ -34,14 +34,14 @@ struct tally {
 struct fleet_endpoints {
     struct consumer *consumer;
     struct link *link;
-    struct alarm *waiting; /* the end of what a request waits for a reading */
+    struct alarm *waiting; /* set while requests wait for a reading */
     unsigned unanswered;   /* commands of readings, on their way */
-    uint64_t read_ms;      /* the last reading, by the loop's clock */
-    bool knows_clock;      /* of Redis, which is ... */
-    int64_t ahead_ms;      /* ... so far ahead of the loop's */
-    bool bad_wait_logged, refusal_logged;
-    bool refused;      /* a write: all is written again ... */
-    uint64_t again_ms; /* ... as it was then, the last time */
+    uint64_t read_ms; /* when the last reading began, by the loop's clock */
+    bool knows_clock; /* ahead_ms is valid */
+    int64_t ahead_ms; /* how far Redis's clock is ahead of the loop's */
+    bool bad_wait_logged, refusal_logged; /* since the link is ready */
+    bool refused;      /* Redis refused a write: all is written again, */
+    uint64_t again_ms; /* ... at most AGAIN_MS after this, the last time */
     struct tally tallies[MAX_ENDPOINTS];
     size_t tally_count;
     struct alarm *counting; /* until the tallies are written */
@@ -57,6 +57,7 @@ static uint64_t redis_now_ms(const struct fleet_endpoints *shared)
     return (uint64_t)((int64_t)now_ms(shared) + shared->ahead_ms);
 }
 
+/* The same for all consumers whose endpoint is the same. */
 static struct endpoint_id id_of(const struct model_endpoint *endpoint)
 {
     char hash[BLOB_NAME_LEN + 1];
@@ -76,7 +77,7 @@ static bool is_answer(struct fleet_endpoints *shared, const redisReply *reply)
 {
     struct err err;
     if (!reply)
-        return false; /* the link says when it is back */
+        return false; /* fleet_endpoints_ready() begins anew */
     if (reply_ok(reply, &err))
         return true;
     if (!shared->refusal_logged)
@@ -87,8 +88,8 @@ static bool is_answer(struct fleet_endpoints *shared, const redisReply *reply)
 
 /* --------------------------------------------------------------- writing */
 
-/* Redis's memory is full, or the login may not write: that may change while
- * the connection stands. */
+/* A refusal (Redis is full, or the login may not write) may end while the
+ * connection stands, so what was refused is written again later. */
 static void on_written(void *owner, const redisReply *reply,
                        const struct err *why)
 {
@@ -129,6 +130,7 @@ void fleet_endpoints_tell_wait(struct fleet_endpoints *shared,
 {
     const struct breaker *breaker = &endpoint->breaker;
     uint64_t wait_ms = breaker_waits(breaker, now_ms(shared));
+    /* asked_ms is the end of the wait, shared_ms that of the one Redis has. */
     bool news = breaker->asked_ms > endpoint->shared_ms + BRIEF_MS;
     if (wait_ms <= BRIEF_MS || !news || !shared->knows_clock ||
         !link_is_ready(shared->link))
@@ -138,7 +140,8 @@ void fleet_endpoints_tell_wait(struct fleet_endpoints *shared,
     endpoint->shared_ms = breaker->asked_ms;
 }
 
-/* Waits that were written may not have arrived, or be lost since. */
+/* Waits that were written may not have arrived, or may be lost since: the next
+ * reading writes them again. */
 static void forget_written(struct fleet_endpoints *shared)
 {
     const struct endpoints *endpoints = &shared->consumer->endpoints;
@@ -168,6 +171,7 @@ static void on_await_over(void *owner)
     go_on(owner);
 }
 
+/* When the last answer of a reading is there, requests go on. */
 static void count_answer(struct fleet_endpoints *shared)
 {
     if (--shared->unanswered > 0 || !alarm_is_set(shared->waiting))
@@ -188,8 +192,8 @@ static void on_time(void *owner, const redisReply *reply, const struct err *why)
     count_answer(shared);
 }
 
-/* No endpoint can have asked for that, and it would stay, as the latest does.
- */
+/* A wait that is too long to be true. It is removed: since the longest wait
+ * wins, no true one would ever replace it. */
 static void drop_bad_wait(struct fleet_endpoints *shared, const char *name,
                           struct view id)
 {
@@ -216,7 +220,7 @@ static void take_wait(struct fleet_endpoints *shared,
     } else if (left > 0) {
         uint64_t wait_ms = (uint64_t)left;
         if (wait_ms <= breaker_waits(breaker, now) + BRIEF_MS)
-            return; /* ours, by another clock */
+            return; /* no longer than ours, but for a difference of clocks */
         log_line("model.heard", "{s:s, s:I}", "model", endpoint->name,
                  "wait_ms", (json_int_t)wait_ms);
         breaker_wait(breaker, now, wait_ms);
@@ -234,7 +238,8 @@ static void take_waits(struct fleet_endpoints *shared,
                       reply->element[i + 1]);
 }
 
-/* Waits of ours that are not among them are written. */
+/* Takes the waits of other consumers, and writes those of ours that Redis does
+ * not have. */
 static void on_waits(void *owner, const redisReply *reply,
                      const struct err *why)
 {
@@ -268,7 +273,9 @@ void fleet_endpoints_read(struct fleet_endpoints *shared)
     try_again(shared);
     shared->read_ms = now_ms(shared);
     alarm_set(shared->waiting, AWAIT_MS);
-    shared->unanswered++; /* this function */
+    /* Counts this function as well: an answer of the first command must not end
+     * the reading before the second is sent. */
+    shared->unanswered++;
     clock_ask(&command);
     ask(shared, &command, on_time);
     endpoint_ask_waits(&command, &shared->consumer->names);
@@ -344,7 +351,7 @@ static void note(struct tally *tally, enum endpoint_note what,
     snprintf(tally->notes[what], NOTE_BYTES, "%.*s", VIEW_ARG(head));
 }
 
-/* By Redis's clock; before that is known by this host's. */
+/* The time now: by Redis's clock, or by this host's until that is known. */
 static void note_time(const struct fleet_endpoints *shared, struct tally *tally,
                       enum endpoint_note what)
 {
@@ -403,7 +410,9 @@ static void write_notes(struct fleet_endpoints *shared,
     write_command(shared, &command);
 }
 
-/* What may have arrived is not written again: rather too few than too many. */
+/* Writes all tallies in one transaction, once. If the connection breaks, what
+ * may have arrived is not written again: the totals may be too small, never too
+ * large. */
 static void on_count(void *owner)
 {
     struct fleet_endpoints *shared = owner;

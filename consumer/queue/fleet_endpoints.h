@@ -5,8 +5,8 @@
  *   all consumers, before they ask an endpoint    <-- waits
  *   requests, and what came of them               --> counts (hash)
  *
- * schemas/redis/endpoint.h has the keys. Two endpoints of one name that are not
- * the same have ids of their own.
+ * schemas/redis/endpoint.h has the keys. Endpoints that have the same name in
+ * two consumers, but differ in URL, model or dialect, have ids of their own.
  *
  * A consumer reads the waits before its first job, then with each lease, and
  * when it is about to make a request, at most ten times a second. It does so
@@ -31,26 +31,30 @@ struct fleet_endpoints;
 /* Borrows both, which must outlive it. */
 struct fleet_endpoints *fleet_endpoints_new(struct consumer *consumer,
                                             struct link *link);
-/* The link is freed by now. Accepts NULL. */
+/* To be called when the link is freed, whose answers come here. Accepts NULL.
+ */
 void fleet_endpoints_free(struct fleet_endpoints *shared);
 
-/* The link is ready: all waits are read, and ours written, anew. */
+/* The link is ready: reads all waits anew, and writes ours. */
 void fleet_endpoints_ready(struct fleet_endpoints *shared);
-/* Reads the waits now: the consumer has other endpoints. */
+/* Reads the waits now. For when the consumer has loaded other endpoints. */
 void fleet_endpoints_read(struct fleet_endpoints *shared);
-/* Reads them unless that was done a moment ago: one is about to be asked. */
+/* Reads them unless that was done less than 100 ms ago. For when an endpoint is
+ * about to be asked. */
 void fleet_endpoints_look(struct fleet_endpoints *shared);
-/* They are being read: jobs->on_waits_read() comes, within a second. */
+/* They are being read: jobs->on_waits_read() comes within a second. */
 bool fleet_endpoints_are_awaited(const struct fleet_endpoints *shared);
-/* Writes the endpoint's wait if the fleet does not know it yet. */
+/* Writes how long the endpoint wants to be left alone (its breaker has that),
+ * if the fleet does not know it yet and it is longer than a second. */
 void fleet_endpoints_tell_wait(struct fleet_endpoints *shared,
                                struct model_endpoint *endpoint);
 
-/* One more. */
+/* Counts one more, for the operators' totals of the endpoint. */
 void fleet_endpoints_count(struct fleet_endpoints *shared,
                            const struct model_endpoint *endpoint,
                            enum endpoint_count what);
-/* What has come of a request. why: of a failure; NULL: there was a reply. */
+/* Notes what has come of a request: its failure, or, when why is NULL, a reply.
+ */
 void fleet_endpoints_count_end(struct fleet_endpoints *shared,
                                const struct model_endpoint *endpoint,
                                const struct err *why);

@@ -16,28 +16,29 @@
 #include "schemas/redis/transition.h"
 
 enum {
-    BLOCK_MS = 2000,
-    SCARCE_BLOCK_MS = 100,
-    MARGIN_MS = 5000, /* a server may answer a blocked read late */
+    BLOCK_MS = 2000,       /* what a read lets Redis wait for entries */
+    SCARCE_BLOCK_MS = 100, /* the same while other partitions need its slot */
+    MARGIN_MS = 5000,      /* how much later a server may answer */
     MAX_ENTRY_ID = 48,
     MOST = 32, /* jobs of one take: Redis serves nobody else meanwhile */
 };
 
-/* An entry that a blocking read has brought; it counts per stream. Its lease
- * does not run; if we are slow others take it. */
+/* An entry that a blocking read has brought. XREADGROUP counts per stream, so
+ * there may be one of each. The job in it is not started and has no lease yet;
+ * if this consumer is too slow, the sweep of another one puts it back. */
 struct arrival {
-    size_t stream;
+    size_t stream; /* index in streams */
     char entry[MAX_ENTRY_ID];
 };
 
 /* A take that has no answer yet. */
 struct pending_take {
-    uint64_t ticket; /* zero: there is none */
-    size_t count;    /* jobs, at most: slots that are kept for them */
-    size_t arrivals; /* so many of them are named by entry */
+    uint64_t ticket; /* by which Redis knows it again; 0: there is no take */
+    size_t count;    /* of jobs, at most: so many slots are kept for them */
+    size_t arrivals; /* the first so many arrivals are named in it */
 };
 
-/* What Redis may refuse. */
+/* What Redis may refuse for good: the login, take, the blocking read. */
 enum intake_request { WANTED_LINK = 1, WANTED_JOBS = 2, WANTED_ENTRIES = 4 };
 
 struct intake {
@@ -46,21 +47,24 @@ struct intake {
     struct intake_events events;
     void *owner;
     struct link *link;
+    /* While the link is ready: the end of healing. While it is not: the end of
+     * the leases of what a lost take may have started. */
     struct alarm *alarm;
-    struct key *streams;
-    size_t count;
+    struct key *streams; /* the most urgent first */
+    size_t count;        /* of streams */
     struct view *queues;
     size_t queue_count;
-    bool asked;                   /* a command is on its way */
-    bool empty;                   /* nothing was left in the queues: block */
-    size_t offered;               /* slots, until on_round() */
-    uint64_t client;              /* what Redis calls our connection */
-    bool healing;                 /* the alarm is set */
-    size_t groups;                /* still to be made */
+    bool asked;     /* a take, read or making of groups is on its way */
+    bool empty;     /* the last take found less than it could have had: block */
+    size_t offered; /* slots, until on_round() */
+    uint64_t client; /* the id of our connection in Redis; 0: not known yet */
+    bool healing;    /* the alarm is set: nothing is sent before it rings */
+    size_t groups;   /* still to be made */
     unsigned int take_heals;      /* takes that failed in a row */
     unsigned int read_heals;      /* reads, which may fail where takes do not */
-    uint64_t rounds, rounds_seen; /* by intake_is_well() */
-    unsigned refused; /* of enum intake_request, until an operator changes it */
+    uint64_t rounds, rounds_seen; /* answers; as intake_is_well() saw them */
+    unsigned
+        refused; /* of enum intake_request; until Redis does not refuse it */
     uint64_t tickets; /* the last one */
     struct pending_take pending;
     struct arrival *arrivals; /* at most one of each stream */
@@ -72,8 +76,8 @@ static bool may_claim(const struct intake *intake)
     return consumer_claims(intake->consumer);
 }
 
-/* The slots that were offered have been used; or none were, and other
- * partitions may need some. Until then nothing else is asked of Redis. */
+/* The slots that were offered have jobs now, or are free for other partitions.
+ * Nothing else is asked of Redis before this. */
 static void end_round(struct intake *intake)
 {
     size_t offered = intake->offered;
@@ -95,6 +99,8 @@ static void set_refused(struct intake *intake, enum intake_request what,
 
 /* --------------------------------------------------------------- healing */
 
+/* The group of a stream may be missing, or Redis be full or loading: makes the
+ * groups after a wait that grows, then goes on. */
 static void heal_later(struct intake *intake, unsigned int *heals,
                        const char *why)
 {
@@ -109,7 +115,9 @@ static void on_group(void *owner, const redisReply *reply,
                      const struct err *why)
 {
     struct intake *intake = owner;
-    (void)why; /* BUSYGROUP is fine, the rest is seen by the next read */
+    (void)why;
+    /* BUSYGROUP says that the group is there. Any other error comes again with
+     * the next take or read, which heals anew. */
     if (!reply || intake->groups == 0)
         return;
     if (reply->type == REDIS_REPLY_STATUS && intake->partition)
@@ -137,6 +145,7 @@ static void make_groups(struct intake *intake)
 
 /* ---------------------------------------------------------------- taking */
 
+/* The first count of them were named in a take that Redis has answered. */
 static void forget_arrivals(struct intake *intake, size_t count)
 {
     intake->arrival_count -= count;
@@ -183,6 +192,7 @@ static void on_taken(void *owner, const redisReply *reply,
     (void)why;
     intake->rounds += reply != NULL;
     if (!reply || !intake->partition) {
+        /* The take stays pending: Redis may have started its jobs. */
         intake->asked = false;
         return; /* it is sent again when the link is back */
     }
@@ -191,13 +201,13 @@ static void on_taken(void *owner, const redisReply *reply,
         heal_later(intake, &intake->take_heals, err.text);
         if (err.kind != ERR_REJECT) {
             intake->asked = false;
-            return; /* it is sent again when that is over */
+            return; /* it is sent again when the groups are made */
         }
         end_take(intake);
     } else {
         intake->take_heals = 0;
         set_refused(intake, WANTED_JOBS, false);
-        if (count > 0) /* it gets jobs without waiting for entries */
+        if (count > 0) /* jobs come although Redis refuses the read */
             set_refused(intake, WANTED_ENTRIES, false);
         intake->empty = take_jobs(intake, reply, count) < wanted;
         end_take(intake);
@@ -225,6 +235,9 @@ static void send_take(struct intake *intake)
         .entries = entries,
         .entry_count = pending->arrivals,
         .queues = intake->queues,
+        /* A consumer that claims no more still starts the entries that it has
+         * read, to hand their jobs back; but it names no queues to take from.
+         */
         .queue_count = may_claim(intake) ? intake->queue_count : 0,
     };
     struct command command;
@@ -235,7 +248,7 @@ static void send_take(struct intake *intake)
     command_finish(&command);
 }
 
-/* Returns how many slots it keeps. */
+/* Begins a take. Returns how many slots it keeps. */
 static size_t ask_for_jobs(struct intake *intake, size_t room)
 {
     struct pending_take *pending = &intake->pending;
@@ -261,7 +274,7 @@ static size_t find_stream(const struct intake *intake, const redisReply *name)
     return at;
 }
 
-/* [[stream, [[entry, fields], ...]], ...] */
+/* The answer to XREADGROUP: [[stream, [[entry, fields], ...]], ...] */
 static void keep_arrivals(struct intake *intake, const redisReply *reply)
 {
     for (size_t i = 0; i < reply->elements; i++) {
@@ -291,7 +304,7 @@ static void on_entries(void *owner, const redisReply *reply,
 {
     struct intake *intake = owner;
     struct err err;
-    (void)why; /* reply NULL: the link says when it is back */
+    (void)why; /* reply NULL: on_ready() begins anew */
     intake->rounds += reply != NULL;
     intake->empty = false;
     if (reply && !reply_ok(reply, &err)) {
@@ -317,8 +330,9 @@ static bool wait_for_entries(struct intake *intake, uint64_t block_ms)
     return sent;
 }
 
-/* Entries that were read are taken also when the consumer takes no more: an
- * attempt that starts too late hands its job back at once. */
+/* Also while the consumer claims no more, if there are entries that it has
+ * read: they are started, and their attempts hand the jobs back at once. Left
+ * alone they would come back only by a sweep. */
 bool intake_can_take(const struct intake *intake)
 {
     return !intake->asked && !intake->healing && intake->pending.ticket == 0 &&
@@ -334,7 +348,7 @@ size_t intake_offer(struct intake *intake, size_t slots, bool scarce)
     } else {
         intake->asked =
             wait_for_entries(intake, scarce ? SCARCE_BLOCK_MS : BLOCK_MS);
-        intake->offered = intake->asked; /* others may have more to do */
+        intake->offered = intake->asked; /* one slot: others may use the rest */
     }
     return intake->offered;
 }
@@ -360,8 +374,8 @@ void intake_stop(struct intake *intake)
     struct command command;
     if (!intake->asked || intake->client == 0)
         return;
-    /* Through the control link: a job that is handed back after this must not
-     * come in again by a read that still waits. */
+    /* Through the control link, because our own is blocked. Without this, a job
+     * that is handed back now could come in again by the read that waits. */
     stream_unblock(&command, intake->client);
     control_send(intake->partition->control, &command, NULL, NULL);
     command_finish(&command);
@@ -374,6 +388,8 @@ static void on_alarm(void *owner)
     if (link_is_ready(intake->link)) {
         make_groups(intake);
     } else if (intake->pending.ticket != 0) {
+        /* Set by on_lost(): the leases of what the take has started are over.
+         */
         end_take(intake);
         end_round(intake);
     }
@@ -414,8 +430,8 @@ static void on_lost(void *owner, const struct err *why)
     intake->groups = 0;
     intake->refused = 0; /* by a connection that is gone */
     set_refused(intake, WANTED_LINK, strcmp(why->code, "redis_refused") == 0);
-    /* By then the leases of jobs that a lost take has started are over, and no
-     * slots are kept for them. */
+    /* If the link is not back by then, the leases of jobs that a lost take has
+     * started are over, and no slots need be kept for them. */
     alarm_set(intake->alarm, intake->consumer->settings.lease_ms);
     log_line("claim.lost", "{s:s}", "why", why->text);
 }
@@ -438,7 +454,8 @@ struct intake *intake_new(struct partition *partition,
     intake->arrivals = calloc(intake->count, sizeof(struct arrival));
     if (!intake->arrivals)
         abort();
-    /* Not one that an earlier consumer of our name may have used. */
+    /* A random beginning: an earlier consumer of our name may have used small
+     * numbers, and Redis would answer its jobs. */
     if (getrandom(&intake->tickets, sizeof(uint32_t), 0) < 0)
         abort();
     intake->alarm = alarm_new(consumer->loop, on_alarm, intake);

@@ -1,4 +1,4 @@
-/* lease.c - renews the leases of the jobs that run. */
+/* lease.c - renews the leases of the jobs that run in this consumer. */
 #include "consumer/queue/lease.h"
 
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/transition.h"
 
-enum { BATCH = 512 };
+enum { BATCH = 512 }; /* jobs of one beat: what quern_v1_beat takes */
 
 struct lease {
     struct partition *partition;
-    struct link *ears; /* the control channel */
+    struct link *ears; /* subscribes to the control channel */
     struct alarm *alarm;
 };
 
@@ -38,6 +38,8 @@ static bool find(const struct beat_batch *batch, size_t index,
            job->serial == batch->jobs[index].serial;
 }
 
+/* While the end of a job is being written, Redis may have carried that out, so
+ * that the lease is over: the answer to the end tells. */
 static void heed(const struct beat_batch *batch, size_t index,
                  const struct beat_reply *beat)
 {
@@ -63,7 +65,7 @@ static void on_beaten(void *owner, const redisReply *reply,
     struct err err;
     (void)why;
     if (!reply)
-        return; /* the next beat brings the same */
+        return; /* the next beat asks again */
     if (!transition_beaten(reply, beat, batch->count, &err)) {
         log_line("beat.refused", "{s:s}", "why", err.text);
         return;
@@ -101,7 +103,9 @@ static void send_batch(struct beat_batch *batch, const struct job_lease *leases)
     command_finish(&command);
 }
 
-/* Also jobs whose ends are being written: Redis may be full for long. */
+/* Also for jobs whose ends are being written: while Redis is full, that may
+ * take longer than a lease.
+ */
 static void beat_all(struct partition *partition)
 {
     const struct consumer *consumer = partition->consumer;
@@ -149,8 +153,8 @@ static void beat_one(struct partition *partition, struct view id)
     }
 }
 
-/* [message, channel, "cancel <id>"], or "drain <consumer>": there is something
- * to be asked for sooner. */
+/* [message, channel, text]. The text is "cancel <id>" or "drain <consumer>". It
+ * is only a hint to ask Redis sooner, so a false one does no harm. */
 static void on_push(void *owner, const redisReply *message)
 {
     const struct lease *lease = owner;
@@ -177,7 +181,7 @@ struct lease *lease_new(struct partition *partition,
         abort();
     lease->partition = partition;
     lease->alarm = alarm_new(consumer->loop, on_alarm, lease);
-    /* Beats bring what a lost message would have said, later. */
+    /* No on_lost: the next beat brings what a lost message would have said. */
     struct link_events events = { .on_push = on_push };
     lease->ears = link_new(consumer->loop, address,
                            names_slot(&consumer->names, partition->number),

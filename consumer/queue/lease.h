@@ -1,15 +1,17 @@
-/* lease.h - renews the leases of the jobs that run.
+/* lease.h - renews the leases of the jobs that run in this consumer.
  *
- * One timer sends beats every lease/3 for all jobs of a partition, in batches.
- * The answer to a beat says whether another consumer has the job (then the
- * attempt writes nothing more), and whether it is to be cancelled. A message on
- * the control channel only makes a beat come early, or the report that brings
- * back a drain: when the message is lost, the same comes some seconds later. */
+ * One timer sends beats every lease/3 for all jobs of a partition, in batches;
+ * so two beats in a row may be lost before a lease ends. The answer to a beat
+ * says whether another consumer has the job (then the attempt writes nothing
+ * more), and whether the job is to be cancelled. A message on the control
+ * channel only makes a beat come early, or the report whose answer tells of a
+ * drain: when the message is lost, the same comes some seconds later. */
 #ifndef CONSUMER_LEASE_H
 #define CONSUMER_LEASE_H
 
 #include "consumer/queue/partition.h"
 
+/* Of one partition, through its control; borrows it. */
 struct lease *lease_new(struct partition *partition,
                         const struct address *address);
 void lease_open(struct lease *lease);

@@ -1,4 +1,4 @@
-/* ledger.c - writes that must not be lost. */
+/* ledger.c - holds back the answers to writes until the writes are durable. */
 #include "consumer/queue/ledger.h"
 
 #include <stdlib.h>
@@ -9,18 +9,21 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    WAIT_MS = 1000,   /* for a question; then it is asked again */
-    MARGIN_MS = 5000, /* a server may answer it late */
-    AGAIN_MS = 1000,  /* after one that was refused */
+    /* What a question lets Redis wait at most, with all writes behind it; then
+     * the same is asked again. */
+    WAIT_MS = 1000,
+    MARGIN_MS = 5000, /* how much later than that a server may answer */
+    AGAIN_MS = 1000,  /* until the next question, after an error */
 };
 
+/* A write, from ledger_send() until it is durable or lost. */
 struct ledger_write {
-    struct ledger_write *next;
+    struct ledger_write *next; /* once Redis has answered it */
     struct ledger *ledger;
     link_done *done;
     void *owner;
-    uint64_t number;
-    redisReply *reply; /* ours, while the write is not durable */
+    uint64_t number;   /* in the order of sending, from 1 */
+    redisReply *reply; /* kept for done, once Redis has answered */
 };
 
 struct ledger {
@@ -32,19 +35,20 @@ struct ledger {
     struct alarm *alarm;
     struct ledger_events events;
     void *owner;
-    struct ledger_write *first, **end; /* no answer given, in order */
+    struct ledger_write *first, **end; /* answered by Redis, not durable yet, in
+                                          order */
     uint64_t sent;                     /* writes, since the beginning */
-    uint64_t asked; /* the last one that the question covers; 0:
-                       none is on its way */
-    bool marked;    /* of the question: its mark was written */
+    uint64_t asked; /* the number of the last write that the question on its way
+                       covers; 0: there is no question on its way */
+    bool marked;    /* the mark of that question was written */
     bool ready;     /* the server can tell what is durable */
     bool welcome;   /* it was ready once */
-    bool late;      /* and that was said */
+    bool late; /* a write is not durable in time; logged once, until it is */
 };
 
 static void ask(struct ledger *ledger);
 
-/* ------------------------------------------------------------ what is held */
+/* ------------------------------------------------------------------ writes */
 
 static void hold(struct ledger *ledger, struct ledger_write *entry)
 {
@@ -54,7 +58,7 @@ static void hold(struct ledger *ledger, struct ledger_write *entry)
 }
 
 /* Answers the senders of all writes up to number. lost: what became of them is
- * not known. */
+ * not known. The list is right before each call: the sender may send again. */
 static void settle(struct ledger *ledger, uint64_t number,
                    const struct err *lost)
 {
@@ -164,6 +168,8 @@ static void on_told(void *owner, const redisReply *reply,
         ask(ledger);
 }
 
+/* Asks when there is something to ask for and no question is on its way. All
+ * that was sent before it is covered: the connection keeps the order. */
 static void ask(struct ledger *ledger)
 {
     if (ledger->asked == 0 && ledger->first && !alarm_is_set(ledger->alarm) &&
@@ -173,8 +179,9 @@ static void ask(struct ledger *ledger)
 
 /* ------------------------------------------------------------- connection */
 
-/* Too few replicas just now are no reason not to serve: writes wait for them.
- */
+/* The answer to the first question of a connection shows whether the server can
+ * tell at all. Too few replicas just now are no reason not to serve: writes
+ * wait for them. */
 static void on_proven(void *owner, const redisReply *reply,
                       const struct err *lost)
 {

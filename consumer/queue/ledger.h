@@ -1,4 +1,4 @@
-/* ledger.h - writes that must not be lost.
+/* ledger.h - holds back the answers to writes until the writes are durable.
  *
  *   sent --> answered by Redis --question--> durable --> answer to the sender
  *                               `--- not yet ---'
@@ -7,7 +7,7 @@
  * QUERN_DURABILITY asks; until then it takes no step that builds on it. There
  * is one question (durability.h) at a time, and it covers all writes before it,
  * whoever sent them. The ledger has a connection of its own: a question holds
- * up the commands behind it, and beats must not wait.
+ * up the commands behind it, and the beats that renew leases must not wait.
  *
  * When the connection breaks nobody knows what is durable. Then the ledger
  * answers every write that has no answer yet with NULL, and its sender sends it
@@ -30,10 +30,12 @@ struct ledger_setup {
     const struct address *address;
     const struct names *names;
     unsigned int partition;
-    struct durability durability; /* not async */
-    uint64_t answer_ms;           /* of a write */
+    struct durability durability; /* not async: that needs no ledger */
+    uint64_t answer_ms;           /* for a write, until Redis answers */
 };
 
+/* All but ledger_send() accept NULL: then a write is durable when it is
+ * answered, and the ledger always ready. Borrows names of setup. */
 struct ledger *ledger_new(uv_loop_t *loop, const struct ledger_setup *setup,
                           struct ledger_events events, void *owner);
 void ledger_open(struct ledger *ledger);
@@ -42,7 +44,8 @@ bool ledger_is_ready(const struct ledger *ledger);
 /* Answers the writes that have no answer yet with NULL. */
 void ledger_free(struct ledger *ledger);
 
-/* As link_send(). A command that Redis refuses is answered at once. */
+/* As link_send(), but done comes when the write is durable. A command that
+ * Redis refuses is answered at once. */
 bool ledger_send(struct ledger *ledger, const struct command *command,
                  link_done *done, void *owner);
 

@@ -12,8 +12,8 @@ struct partitions {
     struct consumer *consumer;
     struct partitions_events events;
     void *owner;
-    size_t next;    /* to be offered slots first */
-    size_t offered; /* slots, to reads that have not ended */
+    size_t next;    /* the partition to be offered slots first */
+    size_t offered; /* slots that takes and reads keep until on_round() */
     size_t count;
     struct partition list[];
 };
@@ -28,7 +28,7 @@ static size_t free_slots(const struct partitions *partitions)
                                             : 0;
 }
 
-/* The first report comes first: the consumer may have to drain. */
+/* Not before the answer to the first report: the consumer may have to drain. */
 static bool can_take(const struct partition *partition)
 {
     return upkeep_has_reported(partition->upkeep) &&
@@ -43,6 +43,9 @@ static size_t count_takers(const struct partitions *partitions)
     return takers;
 }
 
+/* Each that can take is offered an equal share of what is left, rounded up.
+ * When there are fewer than two slots for each, a read that waits must be
+ * short: the slot that it keeps may be wanted elsewhere. */
 void partitions_wake(struct partitions *partitions)
 {
     if (!partitions)
@@ -74,7 +77,7 @@ static void on_round(void *owner, size_t offered)
     partitions->offered -= offered;
     partitions_wake(partitions);
     if (consumer->mode != MODE_SERVING)
-        consumer->on_ended(consumer); /* there may be nothing to wait for */
+        consumer->on_ended(consumer); /* a drain may have waited for this */
 }
 
 static void on_made(void *owner)
@@ -116,7 +119,8 @@ bool partitions_are_well(struct partitions *partitions)
     return well;
 }
 
-/* After an outage that was longer than a lease: our own leases come first. */
+/* Beats first: after an outage that was longer than a lease, our leases are
+ * over until they are renewed. */
 static void on_ready(void *owner)
 {
     struct partition *partition = owner;
@@ -154,6 +158,7 @@ static void open_partition(struct partitions *partitions, unsigned int number,
         .look_ms = consumer->settings.lease_ms,
         .answer_ms = consumer->settings.redis_ms,
         .durability = consumer->durability,
+        /* Without a cluster all partitions are on one server. */
         .looks = number == 0 || address->kind == ADDRESS_CLUSTER,
     };
     partition->control = control_new(consumer->loop, &setup, events, partition);
@@ -184,7 +189,8 @@ struct partitions *partitions_new(struct consumer *consumer, size_t count,
 
 void partitions_stop(struct partitions *partitions)
 {
-    partitions_wake(partitions); /* jobs that were read are handed back */
+    partitions_wake(partitions); /* starts entries that were read, whose jobs
+                                    are handed back */
     for (size_t i = 0; partitions && i < partitions->count; i++)
         intake_stop(partitions->list[i].intake);
 }
@@ -222,7 +228,8 @@ void partitions_switch(struct partitions *partitions, const struct node *master)
     }
 }
 
-/* No callback of theirs comes from here on. */
+/* No callback of theirs comes from here on. The controls go last, because the
+ * others send through them. */
 void partitions_free(struct partitions *partitions)
 {
     for (size_t i = 0; partitions && i < partitions->count; i++) {

@@ -1,10 +1,12 @@
 /* partition.h - the partitions that a consumer serves: all of the fleet's.
  *
  *   fleet: how many there are
- *   partition 0: control, intake, lease, sweep, upkeep   each has its own
- * links: partition 1: control, intake, lease, sweep, upkeep   in a cluster they
- * may be
- *   ...                                                  on different servers
+ *   partition 0: control, intake, lease, sweep, upkeep
+ *   partition 1: control, intake, lease, sweep, upkeep
+ *   ...
+ *
+ * Each partition has links of its own: in a cluster they may lead to different
+ * servers.
  *
  * Free slots are offered to them in turn, to each its share, so that a busy one
  * leaves room for the others. */
@@ -13,6 +15,8 @@
 
 #include "consumer/consumer.h"
 
+/* One of them. Made when the number is known, and freed with all of them; stays
+ * where it is. */
 struct partition {
     struct partitions *all;
     struct consumer *consumer;
@@ -25,16 +29,21 @@ struct partition {
 };
 
 struct partitions_events {
-    void (*on_ready)(void *owner); /* all of them, each time */
+    /* All of them are ready; each time that the last one comes back. */
+    void (*on_ready)(void *owner);
+    /* Redis refuses the login or the library, or must not be trusted with jobs:
+     * the consumer cannot serve. */
     void (*on_refused)(void *owner, const struct err *why);
     /* Whether operators want the consumer to drain; with each report. */
     void (*on_drain)(void *owner, bool draining);
 };
 
+/* Borrows the consumer; connects. */
 struct partitions *partitions_new(struct consumer *consumer, size_t count,
                                   const struct address *address,
                                   struct partitions_events events, void *owner);
-/* The rest accepts NULL: of a consumer that does not know them yet. */
+/* Once no attempt is left. This and all that follow accept NULL: the consumer
+ * may not know yet how many partitions there are. */
 void partitions_free(struct partitions *partitions);
 bool partitions_are_ready(const struct partitions *partitions);
 
@@ -42,20 +51,21 @@ bool partitions_are_ready(const struct partitions *partitions);
 void partitions_switch(struct partitions *partitions,
                        const struct node *master);
 
-/* A slot is free, or a partition that was offered some has used them. */
+/* Offers free slots. To be called when a slot has become free, or a partition
+ * that was offered some has used them. */
 void partitions_wake(struct partitions *partitions);
-/* The mode does not let them take any more: reads that wait are ended. */
+/* The mode does not let them take any more: ends reads that wait. */
 void partitions_stop(struct partitions *partitions);
-/* What the consumer says of itself has changed: it is told at once. */
+/* What the consumer reports of itself has changed: reports it at once. */
 void partitions_report(struct partitions *partitions);
-/* The consumer leaves: it is listed no more. Answers how often done will be
- * called. */
+/* The consumer leaves: takes it from the fleet's list of workers. Returns how
+ * often done will be called. */
 size_t partitions_depart(struct partitions *partitions,
                          void (*done)(void *owner), void *owner);
-/* Redis gives them nothing any more that they would have to hand back. */
+/* No job can arrive any more that would have to be handed back. */
 bool partitions_are_over(const struct partitions *partitions);
-/* For a watchdog: since the last time, every loop of claiming has turned, or
- * has a good reason not to. */
+/* For a watchdog: since the last call every intake has had an answer of Redis,
+ * or has a good reason to have none. */
 bool partitions_are_well(struct partitions *partitions);
 
 #endif

@@ -14,7 +14,8 @@ struct sentinel {
     void *owner;
 };
 
-/* "<name> <old host> <old port> <new host> <new port>" */
+/* The message of +switch-master:
+ * "<name> <old host> <old port> <new host> <new port>" */
 static bool read_news(const char *text, const char *name, struct node *master)
 {
     struct view words[5];

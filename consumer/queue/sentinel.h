@@ -1,9 +1,9 @@
 /* sentinel.h - learns from a sentinel that there is another master.
  *
- * A link asks the sentinels when it connects. That is too late when its master
- * hangs, or came back before it was made a replica: what is written there is
- * lost. So the consumer subscribes to one sentinel, and its links go to the
- * master that it announces. */
+ * A link asks the sentinels when it connects. That is too late when the old
+ * master hangs, or comes back before it is made a replica: what is written
+ * there is lost. So the consumer subscribes to one sentinel, and switches its
+ * links to the master that the sentinel announces. */
 #ifndef CONSUMER_SENTINEL_H
 #define CONSUMER_SENTINEL_H
 
@@ -11,7 +11,8 @@
 
 struct sentinel;
 
-/* NULL: the address has no sentinels. switched: the master is at that node. */
+/* Connects at once. NULL: the address has no sentinels. switched is called with
+ * the new master, which it must copy. */
 struct sentinel *sentinel_new(uv_loop_t *loop, const struct address *address,
                               void (*switched)(void *owner,
                                                const struct node *master),

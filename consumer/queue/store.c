@@ -1,4 +1,5 @@
-/* store.c - what the consumer writes to Redis, in order, until it is there. */
+/* store.c - keeps what the consumer writes to Redis, in order, until Redis has
+ * it. */
 #include "consumer/queue/store.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "schemas/redis/transition.h"
 
 enum {
-    AGAIN_MS = 200, /* after "not just now" */
+    AGAIN_MS = 200, /* until the next try, after Redis said "not just now" */
 };
 
 struct control {
@@ -23,25 +24,28 @@ struct control {
     unsigned int partition;
     uint64_t look_ms;
     uint64_t answer_ms;
-    bool looks; /* at the server, too */
-    struct alarm *again;
-    struct alarm *look; /* at the library, while all is well */
+    bool looks;          /* at the server, too */
+    struct alarm *again; /* the next try, after "not just now" */
+    struct alarm *look;  /* at the library, while all is well */
     struct control_events events;
     void *owner;
-    struct store *stores;
-    bool ready;
-    bool welcome; /* it was ready once */
+    struct store *stores; /* the newest first */
+    bool ready;           /* stores may send */
+    bool welcome; /* it was ready once: what is wrong from then on is no mistake
+                     of the operator, and waiting may help */
     bool refused; /* the server must not be trusted with jobs */
-    bool closing;
+    bool closing; /* control_free() was called */
 };
 
 enum write_kind {
     PLAIN,
-    COMMITTED, /* for the ledger */
-    END,       /* too, sent with the ends of other jobs */
+    COMMITTED, /* goes through the ledger */
+    END,       /* as well, in one command with the ends of other jobs */
 };
 
-/* Copied: what it points to lies behind the struct. */
+/* A write, from store_send() to its answer. What command or end points to is in
+ * the same allocation, behind the struct. It outlives its store when that is
+ * finished while the write is on its way. */
 struct write {
     struct write *next;
     struct store *store; /* NULL: freed, no answer is wanted */
@@ -63,6 +67,8 @@ static void settle(void *sender, const redisReply *reply,
 
 /* ------------------------------------------------------------- control */
 
+/* Stops all stores: what Redis could not take from one it will not take from
+ * the others. */
 static void retry_later(struct control *control)
 {
     control->ready = false;
@@ -93,7 +99,7 @@ static void on_loaded(void *owner, const redisReply *reply,
     struct control *control = owner;
     struct err err;
     if (!reply)
-        return; /* the link says when it is back */
+        return; /* on_link_ready() begins anew */
     (void)why;
     if (reply_ok(reply, &err)) {
         log_line("library.loaded", "{s:I}", "build",
@@ -134,8 +140,9 @@ static void check_library(struct control *control)
     command_finish(&command);
 }
 
-/* A fault that comes while we serve is for quern doctor to find: the jobs that
- * run are better off with this consumer. */
+/* A server that may lose jobs ends the consumer at its start only. A fault that
+ * comes while it serves is logged, and quern doctor finds it: the jobs that run
+ * are better off with this consumer than without. */
 static void heed_finding(struct control *control, const struct finding *finding)
 {
     struct err err;
@@ -167,8 +174,8 @@ static void on_info(void *owner, const redisReply *reply, const struct err *why)
         heed_finding(owner, &findings[i]);
 }
 
-/* INFO is answered before anything else, so that nothing is claimed from a
- * server that may lose it. */
+/* Called before check_library(): Redis answers in order, so a server that must
+ * not be trusted is found before the control is ready. */
 static void look_at_server(struct control *control)
 {
     struct command command;
@@ -194,9 +201,9 @@ static void on_link_lost(void *owner, const struct err *why)
         control->events.on_refused(control->owner, why);
 }
 
-/* After "not just now"; and now and then, because a consumer of an older build
- * may have loaded its own just after we had looked, or somebody has deleted it.
- */
+/* Of both alarms. The library is checked while all is well, too: a consumer of
+ * an older build may have loaded its own just after this one had looked, or
+ * somebody may have deleted it. */
 static void on_again(void *owner)
 {
     struct control *control = owner;
@@ -204,6 +211,8 @@ static void on_again(void *owner)
         check_library(control);
 }
 
+/* The control is ready only when its ledger is, but the ledger may break alone
+ * later: then only commits wait, and are sent again here. */
 static void on_ledger_ready(void *owner)
 {
     struct control *control = owner;
@@ -316,6 +325,7 @@ static struct write *write_new(enum write_kind kind, size_t bytes)
     return write;
 }
 
+/* The array of pointers, that of lengths, then the bytes. */
 static struct write *write_command(enum write_kind kind,
                                    const struct command *command)
 {
@@ -372,8 +382,9 @@ static void pop(struct store *store)
         store->last = NULL;
 }
 
-/* The writes behind it wait until the sender has its answer: an attempt that
- * has lost its job writes nothing more, and may free the store then. */
+/* The next write is sent only after the sender was told: an attempt that has
+ * lost its job drops what waits. It may also finish the store, and then
+ * write->store is NULL. */
 static void refuse(struct write *write, const struct err *err)
 {
     if (write->done)
@@ -386,7 +397,8 @@ static void refuse(struct write *write, const struct err *err)
     free(write);
 }
 
-/* Neither reply nor err: the outcome is not known. */
+/* The answer to the write that its store has sent. Neither reply nor err: the
+ * outcome is not known. */
 static void settle(void *sender, const redisReply *reply, const struct err *err)
 {
     struct write *write = sender;
@@ -403,14 +415,15 @@ static void settle(void *sender, const redisReply *reply, const struct err *err)
         store->sent = false;
         if (!err)
             return; /* it is sent again once the control is ready */
-        if (write->control->ready) /* else others have said it */
+        if (write->control->ready) /* else another write has logged it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
         retry_later(write->control);
         return;
     }
+    /* First the next write, so that it need not wait for what done does. Then
+     * the store may be gone: done may end its attempt. */
     pop(store);
     store_push(store);
-    /* From here on the store may be gone: done may end its attempt. */
     if (write->done)
         write->done(write->owner, reply, err);
     free(write);
@@ -485,7 +498,7 @@ void store_finish(struct store *store)
         return;
     store_drop(store);
     if (store->first)
-        store->first->store = NULL; /* freed when it is answered */
+        store->first->store = NULL; /* it is on its way; settle() frees it */
     if (store->next)
         store->next->previous = store->previous;
     if (store->previous)

@@ -1,4 +1,4 @@
-/* sweep.c - puts back the jobs of consumers that died. */
+/* sweep.c - puts back entries of streams that were read and never started. */
 #include "consumer/queue/sweep.h"
 
 #include <stdlib.h>
@@ -8,18 +8,22 @@
 #include "consumer/queue/lease.h"
 #include "schemas/redis/upkeep.h"
 
-enum { STEP_ENTRIES = 100, MAX_CURSOR = 64 };
+enum {
+    STEP_ENTRIES = 100, /* in one step: Redis does nothing else meanwhile */
+    MAX_CURSOR = 64,
+};
 
 struct sweep {
     const struct partition *partition;
     struct alarm *alarm;
     struct key *streams;
-    size_t count, at;
-    char cursor[MAX_CURSOR];
-    bool *alive; /* false: freed while a step was on its way */
+    size_t count, at;        /* of streams; the one that is walked */
+    char cursor[MAX_CURSOR]; /* where the next step goes on; "-": begin and end
+                                of a stream */
+    bool *alive;             /* of the step on its way; NULL: there is none */
 };
 
-/* A step's reply may come after the sweep is gone. */
+/* Its reply may come after the sweep was freed: alive is false then. */
 struct sweep_step {
     struct sweep *sweep;
     bool alive;
@@ -27,6 +31,7 @@ struct sweep_step {
 
 static void take_step(struct sweep *sweep);
 
+/* Up to a quarter sooner, so that consumers do not come all at once. */
 static void rest(struct sweep *sweep)
 {
     uint64_t half = sweep->partition->consumer->settings.lease_ms / 2;
@@ -91,7 +96,9 @@ static void take_step(struct sweep *sweep)
     command_finish(&command);
 }
 
-/* As with leases that lapse: our own leases are renewed first. */
+/* Our own leases first: after the process stood still they may be over, and
+ * what follows can take a while.
+ */
 static void on_alarm(void *owner)
 {
     struct sweep *sweep = owner;

@@ -1,16 +1,20 @@
-/* sweep.h - puts back the jobs of consumers that died.
+/* sweep.h - puts back the entries of streams that a consumer has read and then
+ * never started, because it died in between. (Jobs that were started have
+ * leases: lapse of upkeep.h puts those back.)
  *
  * Every lease/2, and not all consumers at the same moment, the work streams are
- * walked for leases that have ended. A walk takes many small steps and keeps
- * its place between them: starting over each time would starve the rest. */
+ * walked for entries that were read a lease ago or longer. A walk takes many
+ * small steps, and goes on where the last step ended: from the beginning each
+ * time it might never come to the last entries. */
 #ifndef CONSUMER_SWEEP_H
 #define CONSUMER_SWEEP_H
 
 #include "consumer/queue/partition.h"
 
+/* Of one partition, through its control; borrows it. */
 struct sweep *sweep_new(const struct partition *partition);
-/* Redis is there, for the first time or again: the next walk is a lease away,
- * so that other consumers that were cut off can beat before. */
+/* Redis is there, for the first time or again. The next walk is a lease away,
+ * so that other consumers that were cut off can start what they have read. */
 void sweep_wake(struct sweep *sweep);
 void sweep_free(struct sweep *sweep);
 

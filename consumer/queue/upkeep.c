@@ -19,32 +19,35 @@
 #include "schemas/redis/upkeep.h"
 
 enum {
-    STEP_JOBS = 100, /* in one step: Redis does nothing else meanwhile */
+    /* Of one step: Redis does nothing else while it carries it out. */
+    STEP_JOBS = 100,
     STEP_KEYS = 200,
     PROMOTE_MS = 1000,
-    MEND_STEP_MS = 50,
+    MEND_STEP_MS = 50, /* between two steps of a walk */
 };
 
 struct chore {
     struct upkeep *upkeep;
     void (*begin)(struct chore *chore);
-    uint64_t rest_ms;
-    struct alarm *alarm;
+    uint64_t rest_ms;        /* from its end until it begins again */
+    struct alarm *alarm;     /* set while it rests */
     struct chore_step *step; /* on its way; NULL: none */
 };
 typedef void chore_step_done(struct chore *chore, const redisReply *reply);
 
-/* Its reply may come after the chore is gone: chore is NULL then. */
+/* A command on its way. Its answer may come when nobody waits for it any more:
+ * chore is NULL then. */
 struct chore_step {
     struct chore *chore;
     chore_step_done *done;
 };
 
-struct firing { /* a schedule that is due */
+/* A schedule that is due. */
+struct firing {
     char name[MAX_NAME_BYTES + 1];
     char spec[MAX_CRON_BYTES + 1];
     char zone[MAX_ZONE_NAME + 1];
-    uint64_t at;
+    uint64_t at; /* when it was due, ms since 1970 */
 };
 
 enum { REPORT, PROMOTE, LAPSE, MEND, CHORES };
@@ -55,13 +58,13 @@ struct upkeep {
     void *owner;
     uint64_t started_at; /* ms since 1970, of this host's clock */
     struct chore chores[CHORES];
-    struct firing firings[PROMOTED_MAX_DUE];
-    size_t firing_count, firing_at;
-    uint64_t now; /* of Redis's clock, when these were asked for */
-    char cursor[32];
-    bool reported; /* and answered, at least once */
-    bool changed;  /* since the report that is on its way */
-    bool departed; /* nothing is reported any more */
+    struct firing firings[PROMOTED_MAX_DUE]; /* of the last promote */
+    size_t firing_count, firing_at;          /* the one that is next */
+    uint64_t now; /* by Redis's clock, just before the first of them is fired */
+    char cursor[32]; /* of the walk of mend; "0": begin and end */
+    bool reported;   /* and answered, at least once */
+    bool changed;    /* since the report that is on its way */
+    bool departed;   /* nothing is reported any more */
     void (*on_departed)(void *owner);
     void *departed_owner;
 };
@@ -123,7 +126,8 @@ static void on_reported(struct chore *chore, const redisReply *reply)
     bool draining = false, first = !upkeep->reported;
     struct err err = { 0 };
     bool answered = transition_reported(reply, &draining, &err);
-    upkeep->reported = true; /* a refused report holds up nothing */
+    /* A report that Redis refuses must not keep the consumer from working. */
+    upkeep->reported = true;
     if (!answered)
         refused(chore, &err);
     else if (upkeep->changed)
@@ -139,7 +143,7 @@ static void on_reported(struct chore *chore, const redisReply *reply)
 
 enum { MOST_JOBS = 100 }; /* that are named; all are counted */
 
-/* Of this partition: the ids of those that run, a space between. */
+/* The ids of the jobs of this partition that run, with spaces between them. */
 static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
 {
     const struct consumer *consumer = upkeep->consumer;
@@ -154,7 +158,7 @@ static void list_jobs(const struct upkeep *upkeep, struct buf *ids)
 
 struct executor_report {
     struct view path, word, text;
-    char since[24]; /* "0": it is there, or there is none */
+    char since[24]; /* ms since 1970; "0": it is there, or there is none */
 };
 
 static void tell_executor(const struct consumer *consumer,
@@ -175,7 +179,8 @@ static void on_departed(struct chore *chore, const redisReply *reply)
     upkeep->on_departed(upkeep->departed_owner);
 }
 
-/* A report that is on its way arrives before it, and is answered before. */
+/* A report that is on its way comes to Redis before this, so it cannot put the
+ * consumer back on the list; its answer is of no use any more. */
 bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
                    void *owner)
 {
@@ -238,7 +243,8 @@ static void report(struct chore *chore)
 static void promote(struct chore *chore);
 static void fire_next(struct chore *chore);
 
-/* Zero: it never goes off again, or the time cannot be computed. */
+/* When the schedule is due next, ms since 1970. 0: never again, or the time
+ * cannot be computed. Times that were missed are left out. */
 static uint64_t next_time(const struct firing *firing, uint64_t now)
 {
     struct err err = { 0 };
@@ -265,7 +271,7 @@ static void on_fired(struct chore *chore, const redisReply *reply)
         refused(chore, &err);
         return;
     }
-    if (fired != FIRE_LATE)
+    if (fired != FIRE_LATE) /* late: somebody has fired or changed it */
         log_line(fired == FIRE_DONE ? "schedule.fired" : "schedule.refused",
                  "{s:s, s:s%}", "schedule", firing->name,
                  fired == FIRE_DONE ? "job" : "why", what.data, what.len);
@@ -273,7 +279,7 @@ static void on_fired(struct chore *chore, const redisReply *reply)
     fire_next(chore);
 }
 
-/* One after the other; then there may be more that is due. */
+/* Fires one after the other; then promotes again, for more may be due. */
 static void fire_next(struct chore *chore)
 {
     struct upkeep *upkeep = chore->upkeep;
@@ -312,7 +318,8 @@ static void copy(char *text, size_t size, struct view view)
     snprintf(text, size, "%.*s", VIEW_ARG(view_head(view, size - 1)));
 }
 
-/* When they go off next is computed from Redis's clock, not from ours. */
+/* Asks Redis for the time first: hosts whose clocks differ must compute the
+ * same next time. */
 static void fire_due(struct chore *chore, const struct due_schedule *due,
                      size_t count)
 {
@@ -347,7 +354,7 @@ static void on_promoted(struct chore *chore, const redisReply *reply)
     else if (promoted.moved > 0)
         promote(chore);
     else if (promoted.more && promoted.wait_ms < PROMOTE_MS)
-        alarm_set(chore->alarm, promoted.wait_ms + 1);
+        alarm_set(chore->alarm, promoted.wait_ms + 1); /* rounded up */
     else
         rest(chore, chore->rest_ms);
 }
@@ -392,8 +399,9 @@ static void lapse(struct chore *chore)
     send_step(chore, &command, on_lapsed);
 }
 
-/* Our own leases are renewed first: after the process stood still they may be
- * over. */
+/* Our own leases are renewed first, on the same connection: after the process
+ * stood still they may be over, and this would put back the jobs that run here.
+ */
 static void begin_lapse(struct chore *chore)
 {
     lease_beat(chore->upkeep->partition->lease);
@@ -427,7 +435,7 @@ static void mend(struct chore *chore)
     send_step(chore, &command, on_mended);
 }
 
-/* A walk that is going on is dropped. */
+/* A walk that is going on is given up: it may have passed what is gone. */
 void upkeep_mend(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[MEND];
@@ -481,7 +489,8 @@ struct upkeep *upkeep_new(struct partition *partition,
     return upkeep;
 }
 
-/* A report that is on its way does not have the change: another follows. */
+/* A report that is on its way does not have the change: on_reported() sends
+ * another one. */
 void upkeep_report(struct upkeep *upkeep)
 {
     struct chore *chore = &upkeep->chores[REPORT];
@@ -497,8 +506,9 @@ bool upkeep_has_reported(const struct upkeep *upkeep)
     return upkeep->reported;
 }
 
-/* Each chore rests as if it had just been done, but for the report. Leases are
- * left alone for a lease: other consumers that were cut off can beat before. */
+/* The report is sent at once, the other chores rest first. No lease is ended
+ * before a whole lease has passed, so that other consumers that were cut off as
+ * well can beat. */
 void upkeep_wake(struct upkeep *upkeep)
 {
     const uint64_t lease_ms = upkeep->consumer->settings.lease_ms;

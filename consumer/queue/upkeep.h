@@ -2,16 +2,18 @@
  *
  *   report    every lease/3: what the consumer says of itself; brings back
  *             whether operators want it to drain
- *   promote   every second, or sooner when something is due: jobs that come
- *             later, lanes, deadlines; schedules go off
+ *   promote   every second, or sooner when something is due: moves jobs whose
+ *             time has come, lets lanes go on, ends jobs whose deadline has
+ *             passed, fires schedules
  *   lapse     every lease/2, and not before Redis has been there for a lease:
- *             jobs whose leases have ended
+ *             puts back the jobs whose leases have ended, because their
+ *             consumers died
  *   mend      when promote chooses this consumer, or it had to make a group:
  *             repairs what others have deleted, by a walk over all keys
  *
  * None of it needs a leader (schemas/redis/upkeep.h), and consumers do it at
- * different moments. A chore has one command on its way; one that is not
- * answered is sent again when the chore is due next. */
+ * different moments. Each of these chores has one command on its way at most;
+ * one that is not answered is sent again when the chore is due next. */
 #ifndef CONSUMER_UPKEEP_H
 #define CONSUMER_UPKEEP_H
 
@@ -20,7 +22,9 @@
 struct upkeep_events {
     /* Whether operators want the consumer to drain; with each report. */
     void (*on_drain)(void *owner, bool draining);
-    /* The first report was answered: upkeep_has_reported() from here on. */
+    /* The first report was answered: upkeep_has_reported() is true from here
+     * on.
+     */
     void (*on_known)(void *owner);
 };
 
@@ -29,16 +33,18 @@ struct upkeep *upkeep_new(struct partition *partition,
                           struct upkeep_events events, void *owner);
 /* Redis is there, for the first time or again. */
 void upkeep_wake(struct upkeep *upkeep);
-/* It is known whether the consumer is to drain: before that it claims nothing.
- */
+/* A report was answered, so it is known whether the consumer is to drain.
+ * Before that it must claim nothing. */
 bool upkeep_has_reported(const struct upkeep *upkeep);
-/* What is reported has changed: it is told at once. */
+/* What is reported has changed: reports it at once. */
 void upkeep_report(struct upkeep *upkeep);
-/* The consumer leaves: the fleet's list loses it, then done is called, also
- * when that has failed. False: Redis is away, done is not called. */
+/* The consumer leaves: takes it from the fleet's list of workers, then calls
+ * done, also when that has failed. False: Redis is away, done is not called.
+ * Nothing is reported after this. */
 bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
                    void *owner);
-/* Something is not there that was: walks from the beginning, at once. */
+/* Something that was there is gone: walks over all keys from the beginning, at
+ * once. */
 void upkeep_mend(struct upkeep *upkeep);
 void upkeep_free(struct upkeep *upkeep);
 
