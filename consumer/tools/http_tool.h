@@ -19,14 +19,14 @@
  * environment, and told to nobody. repeat: a call whose outcome is not known
  * may be made again; true for GET, false for POST unless it says so. approve: a
  * person must, before a call is made that a model wants. total_ms
- * (30000) and max_bytes (262144) bound an answer. Headers may name the job, and
- * sign requests: identity.h. ../TOOLS.md has all of it. */
+ * (30000) and max_bytes (262144) bound an answer. Headers may name the job
+ * (headers.h); sign signs requests (signature.h). ../TOOLS.md has all of it. */
 #ifndef CONSUMER_HTTP_TOOL_H
 #define CONSUMER_HTTP_TOOL_H
 
 #include <stdint.h>
 
-#include "consumer/tools/identity.h"
+#include "consumer/tools/signature.h"
 #include "consumer/tools/tool.h"
 
 struct http_tool {

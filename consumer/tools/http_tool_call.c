@@ -16,8 +16,8 @@ enum {
 struct asking {
     struct http_call *http;
     struct buf url, body;
-    struct buf answer;         /* as it comes */
-    struct mcp_lines identity; /* headers that name the job */
+    struct buf answer;            /* as it comes */
+    struct header_lines identity; /* headers that name the job */
 };
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
@@ -28,7 +28,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     buf_init(&asking->body, MAX_TOOL_BYTES);
     buf_init(&asking->answer, tool->max_bytes);
     return request_write(tool, arguments, &asking->url, &asking->body, err) &&
-           identity_write(&tool->headers, tool_call_caller(call),
+           headers_of_job(&tool->headers, tool_call_caller(call),
                           &asking->identity, err);
 }
 
@@ -39,7 +39,7 @@ static void finish(struct tool_call *call)
     buf_finish(&asking->url);
     buf_finish(&asking->body);
     buf_finish(&asking->answer);
-    mcp_lines_finish(&asking->identity);
+    header_lines_finish(&asking->identity);
 }
 
 static enum http_verdict on_body(void *owner, unsigned status,
@@ -86,7 +86,8 @@ static void on_done(void *owner, const struct http_response *response)
 
 /* The operator's, those that name the job, and the signature over these. */
 static void write_headers(const struct http_tool *tool,
-                          const struct asking *asking, struct mcp_lines *lines)
+                          const struct asking *asking,
+                          struct header_lines *lines)
 {
     struct signed_request request = {
         .method = tool->post ? "POST" : "GET",
@@ -95,12 +96,8 @@ static void write_headers(const struct http_tool *tool,
         .identity = &asking->identity,
         .created = (int64_t)time(NULL),
     };
-    for (size_t i = 0; tool->headers.lines[i]; i++)
-        lines->items[lines->count++] =
-            view_dup(view_of(tool->headers.lines[i]));
-    for (size_t i = 0; i < asking->identity.count; i++)
-        lines->items[lines->count++] =
-            view_dup(view_of(asking->identity.items[i]));
+    header_lines_copy(lines, tool->headers.lines);
+    header_lines_copy(lines, asking->identity.items);
     signing_write(&tool->signing, &request, lines);
 }
 
@@ -109,7 +106,7 @@ static void start(struct tool_call *call)
     static const struct http_events events = { on_body, on_done };
     struct asking *asking = tool_call_state(call);
     const struct http_tool *tool = http_tool_of(tool_call_tool(call));
-    struct mcp_lines lines = { .count = 0 };
+    struct header_lines lines = { .count = 0 };
     write_headers(tool, asking, &lines);
     struct http_request request = {
         .url = asking->url.data,
@@ -122,7 +119,7 @@ static void start(struct tool_call *call)
     };
     asking->http =
         http_start(tool_call_host(call)->http, &request, events, call);
-    mcp_lines_finish(&lines);
+    header_lines_finish(&lines);
 }
 
 const struct tool_kind http_tool_kind = {

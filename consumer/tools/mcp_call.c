@@ -8,7 +8,7 @@ struct calling {
     struct tool_call *call;
     const struct mcp_tool *tool;
     json_t *arguments;
-    struct mcp_lines identity; /* headers that name the job */
+    struct header_lines identity; /* headers that name the job */
     struct mcp_waiter waiter;
     struct mcp_exchange *exchange;
     uint64_t serial; /* of the link that it was made by */
@@ -34,7 +34,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     calling->arguments = json_incref(arguments);
     calling->waiter.joined = on_joined;
     calling->waiter.owner = calling;
-    return identity_write(&calling->tool->link->server->headers,
+    return headers_of_job(&calling->tool->link->server->headers,
                           tool_call_caller(call), &calling->identity, err);
 }
 
@@ -44,7 +44,7 @@ static void finish(struct tool_call *call)
     mcp_exchange_cancel(calling->exchange);
     mcp_link_leave(&calling->waiter);
     json_decref(calling->arguments);
-    mcp_lines_finish(&calling->identity);
+    header_lines_finish(&calling->identity);
 }
 
 static void give(struct calling *calling, const json_t *result)
@@ -95,7 +95,7 @@ static void ask(struct calling *calling)
 {
     const struct mcp_tool *tool = calling->tool;
     struct mcp_server *server = tool->link->server;
-    struct mcp_lines more = { .count = 0 };
+    struct header_lines more = { .count = 0 };
     mcp_header_write(json_object_get(tool->tool.function, "parameters"),
                      calling->arguments, &more);
     struct mcp_request request = {
@@ -110,7 +110,7 @@ static void ask(struct calling *calling)
     };
     calling->serial = tool->link->serial;
     calling->exchange = mcp_ask(server, &request, on_answered, calling);
-    mcp_lines_finish(&more);
+    header_lines_finish(&more);
 }
 
 static void start(struct tool_call *call)

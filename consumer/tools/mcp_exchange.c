@@ -49,39 +49,38 @@ static void add_meta(json_t *params)
 }
 
 /* Those of the operator, then the protocol's. */
-static void add_headers(struct mcp_lines *lines,
+static void add_headers(struct header_lines *lines,
                         const struct mcp_server *server, enum mcp_era era,
                         const char *version)
 {
-    lines->items[lines->count++] =
-        view_dup(VIEW("Accept: application/json, text/event-stream"));
-    lines->items[lines->count++] =
-        view_dup(VIEW("Content-Type: application/json"));
-    for (size_t i = 0; server->headers.lines[i]; i++)
-        lines->items[lines->count++] =
-            view_dup(view_of(server->headers.lines[i]));
+    header_lines_add(lines,
+                     VIEW("Accept: application/json, text/event-stream"));
+    header_lines_add(lines, VIEW("Content-Type: application/json"));
+    header_lines_copy(lines, server->headers.lines);
     if (*version != '\0')
-        mcp_lines_add(lines, "", "MCP-Protocol-Version", view_of(version));
+        mcp_header_add(lines, "", "MCP-Protocol-Version", view_of(version));
     if (era == MCP_LEGACY && *server->session != '\0')
-        mcp_lines_add(lines, "", "Mcp-Session-Id", view_of(server->session));
+        mcp_header_add(lines, "", "Mcp-Session-Id", view_of(server->session));
 }
 
 /* Last of all. */
 static void sign(const struct mcp_server *server, struct view body,
-                 const struct mcp_lines *identity, struct mcp_lines *lines)
+                 const struct header_lines *identity,
+                 struct header_lines *lines)
 {
     struct signed_request request = { .method = "POST",
                                       .url = server->url,
                                       .body = body,
                                       .identity = identity,
                                       .created = (int64_t)time(NULL) };
-    for (size_t i = 0; identity && i < identity->count; i++)
-        lines->items[lines->count++] = view_dup(view_of(identity->items[i]));
+    if (identity)
+        header_lines_copy(lines, identity->items);
     signing_write(&server->signing, &request, lines);
 }
 
 static void compose(struct mcp_exchange *exchange,
-                    const struct mcp_request *request, struct mcp_lines *lines)
+                    const struct mcp_request *request,
+                    struct header_lines *lines)
 {
     const struct mcp_server *server = exchange->server;
     bool modern = request->era == MCP_MODERN;
@@ -99,12 +98,11 @@ static void compose(struct mcp_exchange *exchange,
     add_headers(lines, server, request->era,
                 modern ? MCP_MODERN_VERSION : server->version);
     if (modern)
-        mcp_lines_add(lines, "", "Mcp-Method", view_of(request->method));
+        mcp_header_add(lines, "", "Mcp-Method", view_of(request->method));
     if (modern && request->name)
-        mcp_lines_add(lines, "", "Mcp-Name", view_of(request->name));
-    for (size_t i = 0; modern && request->more && i < request->more->count; i++)
-        lines->items[lines->count++] =
-            view_dup(view_of(request->more->items[i]));
+        mcp_header_add(lines, "", "Mcp-Name", view_of(request->name));
+    if (modern && request->more)
+        header_lines_copy(lines, request->more->items);
     sign(server, buf_view(&exchange->body), request->identity, lines);
 }
 
@@ -151,7 +149,7 @@ static void post_notice(struct mcp_notice *notice)
 {
     static const struct http_events events = { on_ignored, on_told };
     const struct mcp_server *server = notice->server;
-    struct mcp_lines lines = { .count = 0 };
+    struct header_lines lines = { .count = 0 };
     add_headers(&lines, server, server->era, server->version);
     sign(server, view_of(notice->body), NULL, &lines);
     struct http_request request = {
@@ -164,7 +162,7 @@ static void post_notice(struct mcp_notice *notice)
         .max_bytes = MCP_REPLY_BYTES,
     };
     notice->http = http_start(server->http, &request, events, notice);
-    mcp_lines_finish(&lines);
+    header_lines_finish(&lines);
 }
 
 /* A notification, or our answer to the server: nobody waits for what becomes of
@@ -319,7 +317,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
 {
     static const struct http_events events = { on_body, on_done };
     struct mcp_exchange *exchange = calloc(1, sizeof(*exchange));
-    struct mcp_lines lines = { .count = 0 };
+    struct header_lines lines = { .count = 0 };
     if (!exchange)
         abort();
     exchange->server = server;
@@ -343,7 +341,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
         .keep = "mcp-session-id",
     };
     exchange->http = http_start(server->http, &http, events, exchange);
-    mcp_lines_finish(&lines);
+    header_lines_finish(&lines);
     return exchange;
 }
 

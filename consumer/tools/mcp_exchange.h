@@ -16,8 +16,8 @@ struct mcp_request {
     bool notice;      /* it has no id, and its answer no body */
     json_t *params;   /* an object; taken, and what every request says added */
     const char *name; /* of the tool, or NULL */
-    const struct mcp_lines *more;     /* headers; borrowed for the start */
-    const struct mcp_lines *identity; /* those that name the job; the same */
+    const struct header_lines *more;     /* headers; borrowed for the start */
+    const struct header_lines *identity; /* those that name the job; the same */
     uint64_t total_ms;
 };
 

@@ -41,8 +41,8 @@ static void add_base64(struct buf *line, struct view value)
     free(text);
 }
 
-void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
-                   const char *name, struct view value)
+void mcp_header_add(struct header_lines *lines, const char *prefix,
+                    const char *name, struct view value)
 {
     CLEANUP(buf_finish) struct buf line;
     buf_init(&line, MOST_LINE);
@@ -51,15 +51,8 @@ void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
         buf_add(&line, value);
     else
         add_base64(&line, value);
-    size_t most = sizeof(lines->items) / sizeof(lines->items[0]) - 1;
-    if (buf_ok(&line) && lines->count < most)
-        lines->items[lines->count++] = view_dup(buf_view(&line));
-}
-
-void mcp_lines_finish(struct mcp_lines *lines)
-{
-    while (lines->count > 0)
-        free(lines->items[--lines->count]);
+    if (buf_ok(&line) && lines->count < MAX_HEADER_LINES - 1)
+        header_lines_add(lines, buf_view(&line));
 }
 
 /* ------------------------------------------------------------------- marks */
@@ -146,7 +139,7 @@ bool mcp_header_check(const json_t *schema, struct err *err)
 }
 
 static void write_value(const char *name, const json_t *value,
-                        struct mcp_lines *lines)
+                        struct header_lines *lines)
 {
     char number[32];
     struct view text = { json_string_value(value), json_string_length(value) };
@@ -158,11 +151,11 @@ static void write_value(const char *name, const json_t *value,
         text = view_of(number);
     }
     if (text.data && text.len <= MOST_VALUE)
-        mcp_lines_add(lines, "Mcp-Param-", name, text);
+        mcp_header_add(lines, "Mcp-Param-", name, text);
 }
 
 void mcp_header_write(const json_t *schema, const json_t *arguments,
-                      struct mcp_lines *lines)
+                      struct header_lines *lines)
 {
     const char *name;
     json_t *inner;

@@ -7,29 +7,19 @@
 #ifndef CONSUMER_MCP_HEADER_H
 #define CONSUMER_MCP_HEADER_H
 
-#include <jansson.h>
-
-#include "schemas/message/buf.h"
-#include "schemas/message/err.h"
+#include "consumer/tools/headers.h"
 
 enum { MCP_MOST_MARKED = 16 };
 
-/* "Name: value" lines, on the heap, NULL ends. */
-struct mcp_lines {
-    char *items[MCP_MOST_MARKED + 32];
-    size_t count;
-};
-
 /* Adds "prefix" "name": value, in Base64 where it cannot stand as it is. */
-void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
-                   const char *name, struct view value);
-void mcp_lines_finish(struct mcp_lines *lines);
+void mcp_header_add(struct header_lines *lines, const char *prefix,
+                    const char *name, struct view value);
 
 /* Are all marks in this schema such as can be kept? Error: bad_field. */
 bool mcp_header_check(const json_t *schema, struct err *err);
 
 /* Adds those of a call. */
 void mcp_header_write(const json_t *schema, const json_t *arguments,
-                      struct mcp_lines *lines);
+                      struct header_lines *lines);
 
 #endif

@@ -24,7 +24,7 @@
 #include <uv.h>
 
 #include "consumer/model/http.h"
-#include "consumer/tools/identity.h"
+#include "consumer/tools/signature.h"
 
 #define MCP_MODERN_VERSION "2026-07-28"
 #define MCP_LEGACY_VERSION "2025-11-25"

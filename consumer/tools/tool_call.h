@@ -7,7 +7,7 @@
 #ifndef CONSUMER_TOOL_CALL_H
 #define CONSUMER_TOOL_CALL_H
 
-#include "consumer/tools/identity.h"
+#include "consumer/tools/headers.h"
 #include "consumer/tools/tool.h"
 #include "schemas/message/limits.h"
 

@@ -491,14 +491,14 @@ static void arguments_become_headers(void **state)
                                 "{\"a\": {\"x-mcp-header\": \"R\"}}}}}",
                                 0, NULL);
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        struct mcp_lines lines = { .count = 0 };
+        struct header_lines lines = { .count = 0 };
         json_t *value = json_loads(headers[i].value, JSON_DECODE_ANY, NULL);
         json_t *arguments = json_pack("{s:{s:o}}", "o", "a", value);
         mcp_header_write(schema, arguments, &lines);
         const char *line = lines.count > 0 ? lines.items[0] : "none";
         if (strcmp(line, headers[i].line ? headers[i].line : "none") != 0)
             fail_msg("%s: %s", headers[i].name, line);
-        mcp_lines_finish(&lines);
+        header_lines_finish(&lines);
         json_decref(arguments);
     }
     json_decref(schema);
