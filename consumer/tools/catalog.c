@@ -86,13 +86,8 @@ static bool add_entry(void *owner, const char *name, const json_t *entry,
 {
     if (strcmp(name, CATALOG_SERVERS) == 0)
         return true;
-    struct http_tool *tool = calloc(1, sizeof(*tool));
-    if (!tool)
-        abort();
-    if (http_tool_read(tool, name, entry, err))
-        return catalog_add(owner, &tool->tool, err);
-    http_tool_free(&tool->tool);
-    return false;
+    struct tool *tool = http_tool_new(name, entry, err);
+    return tool && catalog_add(owner, tool, err);
 }
 
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err)

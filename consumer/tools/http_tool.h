@@ -34,19 +34,15 @@ struct http_tool {
     char *url;              /* with {argument} */
     struct headers headers; /* of a POST with the type of its body */
     struct signing signing;
-    bool post;
-    uint64_t total_ms;
-    size_t max_bytes;
+    bool post;         /* else it is a GET */
+    uint64_t total_ms; /* from the start of a request to the end of its reply */
+    size_t max_bytes;  /* of an answer */
 };
 
-/* Error: bad_setting, with the member and what is wrong with it; values of
- * headers are never told. What was read so far is http_tool_free()'s. */
-bool http_tool_read(struct http_tool *tool, const char *name,
-                    const json_t *entry, struct err *err);
-
-extern const struct tool_kind http_tool_kind;
-/* Of that kind. */
-const struct http_tool *http_tool_of(const struct tool *tool);
-void http_tool_free(struct tool *tool);
+/* name, entry: a member of the file of tools. NULL: it is wrong. Error:
+ * bad_setting, with the member and what is wrong with it; it never repeats the
+ * value of a header. */
+struct tool *http_tool_new(const char *name, const json_t *entry,
+                           struct err *err);
 
 #endif
