@@ -34,8 +34,4 @@ void mcp_tool_name(const struct mcp_server *server, const char *tool,
 struct tool *mcp_tool_new(struct mcp_link *link, const json_t *said,
                           struct err *err);
 
-/* mcp_call.c */
-extern const struct tool_kind mcp_tool_kind;
-void mcp_tool_free(struct tool *tool);
-
 #endif

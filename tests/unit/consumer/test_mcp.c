@@ -203,16 +203,22 @@ static void names_of_ours_are_not_taken(void **state)
     assert_non_null(strstr(err.text, "which is one of ours"));
 }
 
+static void free_ours(struct tool *tool)
+{
+    tool_finish(tool);
+    free(tool);
+}
+
 static void a_server_takes_no_other_tool_s_place(void **state)
 {
     (void)state;
-    static const struct tool_kind kind = { .free = mcp_tool_free };
+    static const struct tool_kind kind = { .free = free_ours };
     struct catalog catalog = { .count = 0 };
     struct err err;
-    struct mcp_tool *ours = calloc(1, sizeof(*ours));
+    struct tool *ours = calloc(1, sizeof(*ours));
     assert_non_null(ours);
-    tool_init(&ours->tool, &kind, "{\"name\": \"search_web\"}");
-    assert_true(catalog_add(&catalog, &ours->tool, &err));
+    tool_init(ours, &kind, "{\"name\": \"search_web\"}");
+    assert_true(catalog_add(&catalog, ours, &err));
     struct tool *theirs = tool_of(
         "search", "{\"name\": \"web\", \"inputSchema\": " EMPTY "}", &err);
     assert_non_null(theirs);
