@@ -134,8 +134,9 @@ void headers_add_secret(struct headers *headers, struct view secret)
     headers->secret_count++;
 }
 
-/* A header whose name has such a word in it is a key's; in a query "author" or
- * "sort_key=name" stands for what answers are full of. */
+/* Stricter than secret_is_named(), which judges headers: a query has
+ * "author=..." or "sort_key=name", and starring out such a word would damage
+ * answers that are full of it. A {placeholder} is no key either. */
 static bool is_key(const char *name, const char *value)
 {
     static const char *const ends[] = { "key",      "token",     "secret",
@@ -169,7 +170,7 @@ void headers_add_query(struct headers *headers, const char *url)
     }
 }
 
-/* What the environment has for each ${NAME} of the text. */
+/* Makes the value of each ${NAME} in the text a secret. */
 static void keep_values(struct headers *headers, const char *text)
 {
     for (; (text = strstr(text, "${")); text++) {
@@ -182,7 +183,7 @@ static void keep_values(struct headers *headers, const char *text)
     }
 }
 
-/* "Authorization: Bearer KEY": KEY is what a server would repeat of it. */
+/* Of "Authorization: Bearer KEY" a server would repeat KEY, perhaps alone. */
 static struct view last_word(struct view line)
 {
     size_t start = line.len;
@@ -198,7 +199,8 @@ static bool is_fact(struct view name)
            (view_starts(name, METADATA) && name.len > strlen(METADATA));
 }
 
-/* Of {{name}}; false: the text does not begin so. */
+/* Splits "{{name}}rest": name, and end at the rest. False: the text does not
+ * begin so. */
 static bool cut_name(const char *text, struct view *name, const char **end)
 {
     const char *close = strstr(text, "}}");
@@ -258,7 +260,7 @@ static bool add_header(struct headers *headers, const char *name,
     return true;
 }
 
-/* Their values are not told: they may be keys. */
+/* Errors never contain a value: it may be a key. */
 bool headers_read(struct headers *headers, json_t *value, struct err *err)
 {
     const char *name;
@@ -303,7 +305,7 @@ static void add_value(struct buf *line, struct view value)
     }
 }
 
-/* False: the job does not have all of it. */
+/* Replaces each {{name}} by the job's value. False: the job lacks one. */
 static bool fill(const char *text, const struct caller *caller,
                  struct buf *line)
 {

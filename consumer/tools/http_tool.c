@@ -19,8 +19,8 @@ enum {
     MOST_MS = 10 * 60 * 1000,
     ANSWER_BYTES = 256 << 10,
     MOST_BYTES = MAX_RECORD_BYTES / 2, /* it becomes a journal's record */
-    MAX_URL = 16 << 10,
-    ERROR_BODY_BYTES = 300,
+    MAX_URL = 16 << 10,                /* with the arguments in it */
+    ERROR_BODY_BYTES = 300, /* of a refusal's body, for the sentence */
 };
 
 /* --------------------------------------------------------------------- url */
@@ -36,7 +36,8 @@ static bool check_url(const char *url, struct err *err)
            entry_bad(err, "url: no argument may stand in the server's name");
 }
 
-/* Each {name} is of a parameter, and there once. */
+/* Each {name} must be a parameter, and occur once: request_write() removes an
+ * argument when it has found its place. */
 static bool check_places(const char *url, const json_t *parameters,
                          struct err *err)
 {
@@ -183,9 +184,10 @@ static const struct http_tool *tool_of(const struct tool_call *call)
     return (const struct http_tool *)tool_call_tool(call);
 }
 
+/* The state of one call. */
 struct asking {
-    struct http_call *http;
-    struct buf url, body;
+    struct http_call *http;       /* NULL: not started, or over */
+    struct buf url, body;         /* body is borrowed by http to its end */
     struct buf answer;            /* as it comes */
     struct header_lines identity; /* headers that name the job */
 };
@@ -250,11 +252,14 @@ static void on_done(void *owner, const struct http_response *response)
     }
     CLEANUP(buf_finish) struct buf data;
     buf_init(&data, (size_t)8 * MAX_RECORD_BYTES);
+    /* Escapes make JSON of up to six bytes out of one; tool_call_give() refuses
+     * what is too large for a record. */
     answer_write(&tool->headers, body, &data);
     tool_call_give(call, buf_view(&data));
 }
 
-/* The operator's, those that name the job, and the signature over these. */
+/* The operator's, those that name the job, and the signature, which covers the
+ * ones that name the job. */
 static void write_headers(const struct http_tool *tool,
                           const struct asking *asking,
                           struct header_lines *lines)

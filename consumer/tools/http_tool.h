@@ -1,7 +1,7 @@
-/* http_tool.h - one tool that the operator has set up.
+/* http_tool.h - a tool that is an HTTP request of the operator.
  *
- * A tool is an HTTP request. Neither a job nor a model nor code names a URL;
- * they give arguments, which are checked and written where the operator said:
+ * Neither a job nor a model nor code names a URL. They give arguments, which
+ * are checked and put where the operator said:
  *
  *   {"search_web": {
  *       "description": "Looks something up.",
@@ -14,11 +14,11 @@
  *    "order": {"method": "POST", "url": "https://shop.example/orders",
  *              "repeat": true, ...}}
  *
- * {id} takes an argument's place in path or query; what is left goes into the
- * query of a GET, into the JSON body of a POST. ${NAME} in a header is of the
- * environment, and told to nobody. repeat: a call whose outcome is not known
- * may be made again; true for GET, false for POST unless it says so. approve: a
- * person must, before a call is made that a model wants. total_ms
+ * {id} is replaced by the argument id, in path or query. The other arguments go
+ * into the query of a GET, into the JSON body of a POST. ${NAME} in a header is
+ * a variable of the environment, and secret. repeat: a call whose outcome is
+ * not known may be made again; by default true for GET, false for POST.
+ * approve: a person must approve calls that a model wants. total_ms
  * (30000) and max_bytes (262144) bound an answer. Headers may name the job
  * (headers.h); sign signs requests (signature.h). ../TOOLS.md has all of it. */
 #ifndef CONSUMER_HTTP_TOOL_H

@@ -53,12 +53,12 @@ struct mcp_source {
 };
 
 struct mcp {
-    struct mcp_source *sources[MAX_SERVERS];
+    struct mcp_source *sources[MAX_SERVERS]; /* in the order of the file */
     size_t count;
     struct mcp_events events;
     void *owner;
-    struct alarm *settle;
-    bool settled;
+    struct alarm *settle; /* ends the wait for servers; NULL: not started */
+    bool settled;         /* events.settled was called */
 };
 
 /* -------------------------------------------------------------- one server */
@@ -85,6 +85,7 @@ static void fail(struct mcp_source *source, const struct err *why)
     ended(source, false);
 }
 
+/* Logs that a tool is not offered. name: as a stranger calls it. */
 static void source_refuse(const struct mcp_source *source, const char *name,
                           const char *why)
 {
@@ -146,7 +147,7 @@ static bool is_listed(const struct mcp_source *source, const char *name)
     return false;
 }
 
-/* Those that the operator names and the server has not. */
+/* Logs the tools that the operator names and the server does not list. */
 static void tell_missing(const struct mcp_source *source)
 {
     size_t i;
@@ -174,7 +175,9 @@ static void end_list(struct mcp_source *source)
     ended(source, true);
 }
 
-/* Of a list that is on its way; cursor: NULL at its end. */
+/* Takes one page of a list. *cursor: that of the next page, borrowed from
+ * result; NULL: this was the last one. A server could send pages for ever: both
+ * tools and pages are bounded. */
 static bool take_page(struct mcp_source *source, const json_t *result,
                       const char **cursor, struct err *err)
 {
@@ -207,6 +210,8 @@ static void on_listed(void *owner, const struct mcp_answer *answer)
     source->exchange = NULL;
     bool good = answer->end == MCP_RESULT &&
                 take_page(source, answer->result, &cursor, &err);
+    /* Perhaps the server has been replaced by one of the other generation: the
+     * next attempt opens the link anew. */
     if (!good)
         mcp_link_close(&source->link, source->link.serial);
     if (!good)
@@ -402,6 +407,7 @@ void mcp_free(struct mcp *mcp)
 
 /* ---------------------------------------------------------------- offering */
 
+/* The bytes of a description in the list of functions, its comma included. */
 static size_t described(const struct tool *tool)
 {
     char *text = json_dumps(tool->function, JSON_COMPACT);
@@ -428,7 +434,7 @@ static void offer(const struct mcp_source *source, struct tool *tool,
                         "all tools together would have more than %d bytes of "
                         "description: name those that are wanted",
                         MOST_DESCRIBED);
-    /* One place stays free, for what CodeAct mode has beside. */
+    /* One place stays free, for final_answer() in CodeAct mode. */
     fits = fits && (catalog->count < MAX_CATALOG - 1 ||
                     err_set(&why, ERR_REJECT, "bad_setting",
                             "more than %d tools: name those that are wanted",

@@ -1,4 +1,4 @@
-/* mcp_header.c - what of a request's body stands in its headers as well. */
+/* mcp_header.c - parts of a request that are in its headers as well. */
 #include "consumer/tools/mcp_header.h"
 
 #include <ctype.h>
@@ -10,9 +10,9 @@
 #define MARK "x-mcp-header"
 
 enum {
-    MOST_DEPTH = 32,
+    MOST_DEPTH = 32, /* of a schema: these functions are recursive */
     MOST_NAME = 64,
-    MOST_VALUE = 4 << 10, /* more is for the body alone: servers cut there */
+    MOST_VALUE = 4 << 10,       /* a longer one is in the body only */
     MOST_LINE = 2 * MOST_VALUE, /* in Base64 */
 };
 
@@ -57,7 +57,8 @@ void mcp_header_add(struct header_lines *lines, const char *prefix,
 
 /* ------------------------------------------------------------------- marks */
 
-/* Anywhere; a property of that name counts, too, and is refused with them. */
+/* Counts the marks anywhere in the schema. A property that is named as the mark
+ * counts, too: such a schema is refused. Too deep: more than there can be. */
 static size_t count_marks(const json_t *value, unsigned int depth)
 {
     size_t count = 0, i;
@@ -113,7 +114,9 @@ static bool take_mark(struct marks *marks, const json_t *schema)
     return true;
 }
 
-/* Those that are reached through properties alone. */
+/* Takes the marks of properties, and of properties of these. A mark elsewhere,
+ * below "anyOf" or "items", has no single value: mcp_header_check() finds it
+ * because the counts differ. */
 static bool take_marks(struct marks *marks, const json_t *schema,
                        unsigned int depth)
 {

@@ -36,7 +36,7 @@ void mcp_tool_name(const struct mcp_server *server, const char *tool,
     add_word(out, tool);
 }
 
-/* What of our own is called otherwise than by its name alone. */
+/* Names that quern handles itself, apart from the catalog. */
 static bool is_reserved(const char *name)
 {
     return strcmp(name, TOOL_PYTHON) == 0 || strcmp(name, TOOL_FINAL) == 0;
@@ -66,7 +66,8 @@ static bool set_name(struct mcp_tool *tool, const json_t *said, struct err *err)
 
 /* ------------------------------------------------------------------ schema */
 
-/* What is at another address is not fetched, so nobody knows what it says. */
+/* Another document is never fetched, so such a $ref could not be checked. The
+ * depth is bounded: mcp_header_check() comes before. */
 static bool refers_away(const json_t *value)
 {
     size_t i;
@@ -85,7 +86,8 @@ static bool refers_away(const json_t *value)
     return false;
 }
 
-/* They become the names of a function's arguments, and words of a prompt. */
+/* The names become arguments of a Python stub in a prompt: none may end its
+ * place there, or say something of its own. */
 static bool parameters_are_plain(const json_t *schema)
 {
     const char *name;
@@ -124,8 +126,8 @@ static bool check_schema(const json_t *schema, struct err *err)
     return parameters_check(schema, err) || err_prefix(err, "inputSchema");
 }
 
-/* Where a schema speaks of its properties in another way than by naming them,
- * it is for the server to know which there are. */
+/* Whether there may be properties that the schema does not list by name. Then
+ * any argument is let through: the server knows which there are. */
 static bool says_more(const json_t *schema)
 {
     static const char *const words[] = { "$ref", "allOf", "anyOf", "oneOf",
@@ -150,7 +152,8 @@ static json_t *parameters_of(const json_t *said)
 
 /* ------------------------------------------------------------- description */
 
-/* Clean, on lines, and not too long. */
+/* The description, without control characters but line feed and tab, and cut to
+ * its bound. NULL: none. */
 static json_t *about_of(const json_t *said)
 {
     const json_t *about = json_object_get(said, "description");
@@ -168,6 +171,7 @@ static json_t *about_of(const json_t *said)
     return out.len > 0 ? json_stringn(out.data, out.len) : NULL;
 }
 
+/* Whether the server's annotations claim it. */
 static bool says(const json_t *said, const char *hint)
 {
     const json_t *annotations = json_object_get(said, "annotations");
@@ -192,15 +196,16 @@ static void describe(struct mcp_tool *tool, const json_t *said)
 
 /* ------------------------------------------------------------------ a call */
 
+/* The state of one call. */
 struct calling {
     struct tool_call *call;
     const struct mcp_tool *tool;
     json_t *arguments;
-    struct header_lines identity; /* headers that name the job */
-    struct mcp_waiter waiter;
-    struct mcp_exchange *exchange;
-    uint64_t serial; /* of the link that it was made by */
-    bool again;      /* it has been made before */
+    struct header_lines identity;  /* headers that name the job */
+    struct mcp_waiter waiter;      /* JOINING */
+    struct mcp_exchange *exchange; /* ASKING; else NULL */
+    uint64_t serial;               /* of the link when the request was made */
+    bool again;                    /* this is the second attempt */
 };
 
 static void ask(struct calling *calling);
@@ -260,6 +265,8 @@ static void fail(struct calling *calling, const struct mcp_answer *answer)
     tool_call_fail(calling->call, &why);
 }
 
+/* A stale answer proves that the server did not carry out the call; a lost one
+ * proves nothing, so it is repeated only when the tool allows that. */
 static void on_answered(void *owner, const struct mcp_answer *answer)
 {
     struct calling *calling = owner;

@@ -12,13 +12,13 @@
 #include "consumer/tools/tool_call.h"
 
 enum {
-    MAX_SOURCES = 8,
-    RESULTS = 5, /* unless the call says how many */
-    MAX_REASONS = 240,
-    TOTAL_MS = 20000,
+    MAX_SOURCES = 8,   /* providers that are asked, in turn */
+    RESULTS = 5,       /* unless the call says how many */
+    MAX_REASONS = 240, /* why providers failed, for the sentence */
+    TOTAL_MS = 20000,  /* of one request to a provider */
     MAX_PATH = 4 << 10,
     MAX_BODY = 16 << 10,
-    MAX_ANSWER = MAX_DOCUMENT,
+    MAX_ANSWER = MAX_DOCUMENT, /* quern-reader takes no more */
     ERROR_BYTES = 120,
 };
 
@@ -37,24 +37,27 @@ static const char function[] =
 
 /* --------------------------------------------------------------- a flight */
 
-/* A provider that is set up. */
+/* A provider that is set up. Owned by the tool, constant. */
 struct search_source {
     const struct search_provider *provider;
-    char *base;   /* of its URL */
-    char *header; /* with its key, or NULL */
-    char *key;    /* "": none */
+    char *base;   /* of its URL, without a slash at its end */
+    char *header; /* "Name: key"; NULL: none */
+    char *key;    /* a secret; "": none */
 };
 
-/* Of all calls of the tool. */
+/* The flights of all calls of the tool: those that run, and those that wait for
+ * a provider that wants one request at a time. The oldest comes first. */
 struct search_flights {
     struct search_flight *first;
 };
 
-/* json: {"query", "provider", "results", "answer"?}, or why there is none.
- * Waiters may come and go from inside. */
+/* Ends the wait. json: {"query", "provider", "results", "answer"?}, borrowed
+ * for the call; why->kind says whether there is one. Waiters may join and leave
+ * from inside. */
 typedef void search_landed(void *owner, struct view json,
                            const struct err *why);
 
+/* A call that waits for a flight. Owned by the call. */
 struct search_waiter {
     struct search_waiter *next;
     struct search_flight *flight; /* NULL: it waits for none */
@@ -62,16 +65,18 @@ struct search_waiter {
     void *owner;
 };
 
+/* One request to a provider, for all calls that wait for it. Freed when it has
+ * landed, or when its last waiter leaves. */
 struct search_flight {
     struct search_flight *next;
-    struct search_flights *all; /* NULL: it has landed */
+    struct search_flights *all; /* NULL: it lands, and is freed by land() */
     struct tool_host *host;
     const struct search_source *source;
     char *query;
     int count;
     struct search_waiter *waiters;
     bool started;
-    struct http_call *http;
+    struct http_call *http; /* at most one of these two runs */
     struct reader *reader;
     struct buf url, body, answer;
 };
@@ -89,7 +94,7 @@ static void flight_free(struct search_flight *flight)
     free(flight);
 }
 
-/* Another one of that provider is under way, and it wants one at a time. */
+/* Whether the provider wants one request at a time, and one is under way. */
 static bool must_wait(const struct search_flight *flight)
 {
     if (!flight->source->provider->serially)
@@ -101,7 +106,8 @@ static bool must_wait(const struct search_flight *flight)
     return false;
 }
 
-/* Joined by nobody any more; whoever waited for its end may start. */
+/* From now on nobody can join the flight. Starts those that waited for its
+ * end. */
 static void take_out(struct search_flight *flight)
 {
     struct search_flights *all = flight->all;
@@ -115,6 +121,10 @@ static void take_out(struct search_flight *flight)
             flight_start(next);
 }
 
+/* Tells all waiters, and frees the flight. A callback may free any call of the
+ * tool: one that still waits takes itself out of the list, which is read anew
+ * each time; all == NULL keeps flight_leave() from freeing the flight. A call
+ * for the same query makes a new flight, since this one is out of the list. */
 static void land(struct search_flight *flight, struct view json,
                  const struct err *why)
 {
@@ -159,6 +169,8 @@ static struct search_flight *flight_new(struct search_flights *flights,
     return flight;
 }
 
+/* Joins the flight for the same request, or starts one. landed comes from the
+ * loop, never from inside here; then the waiter waits for nothing. */
 static void flight_join(struct search_flights *flights, struct tool_host *host,
                         const struct search_source *source, const char *query,
                         int count, struct search_waiter *waiter)
@@ -176,6 +188,8 @@ static void flight_join(struct search_flights *flights, struct tool_host *host,
         flight_start(flight);
 }
 
+/* Ends the wait, if there is one. A flight that nobody waits for is cancelled.
+ */
 static void flight_leave(struct search_waiter *waiter)
 {
     struct search_flight *flight = waiter->flight;
@@ -194,6 +208,7 @@ static void flight_leave(struct search_waiter *waiter)
 
 /* ------------------------------------------- what a flight has come to */
 
+/* Providers repeat what they were sent: the key is starred out. */
 static void flight_fail(struct search_flight *flight, struct err *why)
 {
     secret_hide(why->text, flight->source->key);
@@ -271,7 +286,7 @@ static void refusal(const struct search_flight *flight, unsigned status,
     const struct search_provider *provider = flight->source->provider;
     CLEANUP(buf_finish) struct buf head;
     buf_init(&head, (size_t)3 * ERROR_BYTES);
-    if (status == 429 || status == 202) {
+    if (status == 429 || status == 202) { /* 202: DuckDuckGo's way to say it */
         err_set(why, ERR_RETRY, "tool_failed",
                 "HTTP %u, too many searches for now", status);
     } else if (status == 403 && strcmp(provider->name, "searxng") == 0) {
@@ -348,20 +363,21 @@ static void flight_start(struct search_flight *flight)
 
 struct search_tool {
     struct tool tool;
-    struct search_source sources[MAX_SOURCES];
+    struct search_source sources[MAX_SOURCES]; /* asked in this order */
     size_t count;
-    uint64_t keep_ms;
-    struct search_flights *flights;
+    uint64_t keep_ms;               /* how long an answer is cached */
+    struct search_flights *flights; /* on the heap: calls have a const tool */
 };
 
+/* The state of one call. */
 struct searching {
     const struct search_tool *search;
     struct tool_call *call;
     struct search_waiter waiter;
     char *query;
-    int count;
-    size_t at;          /* the source that is asked */
-    struct buf reasons; /* why those before it were of no use */
+    int count;          /* of results, at most */
+    size_t at;          /* the source that is asked, an index */
+    struct buf reasons; /* why the sources before it failed */
 };
 
 static const struct search_tool *search_of(const struct tool *tool)
@@ -422,7 +438,8 @@ static void write_key(const struct searching *searching, struct buf *key)
                searching->count, searching->query);
 }
 
-/* The next source that may know; the end of the call when there is none. */
+/* Answers from the cache, or asks the source at searching->at; the call fails
+ * when there is none. */
 static void go_on(struct searching *searching)
 {
     struct tool_host *host = tool_call_host(searching->call);
@@ -468,6 +485,8 @@ static void first(struct tool_call *call)
     go_on(tool_call_state(call));
 }
 
+/* Later, because the cache may have the answer at once, and start() must not
+ * end the call from inside. */
 static void start(struct tool_call *call)
 {
     tool_call_later(call, first);
@@ -553,7 +572,8 @@ static bool add_named(struct search_tool *search, struct view name,
                    VIEW_ARG(view_head(name, 64)));
 }
 
-/* The ones that are named, or all that are set up. */
+/* The providers that the settings name; if they name none, all that are set
+ * up. */
 static bool add_sources(struct search_tool *search,
                         const struct consumer_settings *settings,
                         struct err *err)

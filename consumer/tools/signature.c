@@ -36,7 +36,7 @@ static bool read_secret(struct signing *signing, const json_t *value,
     return true;
 }
 
-/* It stands in quotes. */
+/* Signature-Input has it in quotes, so it must contain none. */
 static bool read_key_id(struct signing *signing, const json_t *value,
                         struct err *err)
 {
@@ -103,7 +103,8 @@ static void add_digest(struct header_lines *lines, struct view body)
     header_lines_add(lines, buf_view(&line));
 }
 
-/* What is signed, and the list of it. */
+/* RFC 9421, 2.5: the signature base, a line for each component that is signed,
+ * and the list of the components' names. */
 struct covering {
     struct buf base, list;
 };
@@ -117,7 +118,8 @@ static void cover(struct covering *covering, struct view name,
                VIEW_ARG(name));
 }
 
-/* "/" and "?" stand for a path and a query that are not there. */
+/* A missing path counts as "/", a missing query as "?": RFC 9421, 2.2.6 and
+ * 2.2.7. */
 static void cover_url(struct covering *covering, const char *url)
 {
     const char *path = strstr(url, "//") + 2;
