@@ -51,9 +51,9 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
                              mcp_answered *answered, void *owner);
 
 /* Gives the request up; answered does not come. A server of the older
- * generation is told when it was the call of a tool; one of the newer
- * generation sees the connection close. Accepts NULL. Not from inside answered.
- */
+ * generation is told when it was the call of a tool; to one of the newer
+ * generation the end of the HTTP request says it. Accepts NULL. Not from inside
+ * answered. */
 void mcp_exchange_cancel(struct mcp_exchange *exchange);
 
 /* Gives up the notifications that are on their way. Nothing can be sent to the
