@@ -1,8 +1,8 @@
 /* reader.h - runs quern-reader: one document or expression, read by a process
  * of its own (consumer/reader/main.c), which is ended after it.
  *
- * At most MAX_READERS run at once, others wait in order. Each has a bound of
- * time; it bounds its memory itself (consumer/reader/walls.h). */
+ * At most MAX_READERS run at once, others wait in order. Each is killed after
+ * 10 seconds; it bounds its own memory and processor time. */
 #ifndef CONSUMER_READER_H
 #define CONSUMER_READER_H
 
