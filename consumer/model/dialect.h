@@ -30,7 +30,7 @@ struct dialect_lesson {
 
 /* Whether the endpoint keeps replies, so that one can be fetched by its id
  * after its stream has broken off. */
-enum keeping {
+enum reply_storage {
     KEEPS_NONE,
     KEEPS_MADE,   /* only replies that were made to their end */
     KEEPS_MAKING, /* replies are made to their end, even without a listener,
@@ -61,7 +61,7 @@ struct dialect {
     /* How replies are kept, and where: kept_path is behind the endpoint's URL
      * and has %s for the id; kept_query gives "?..." or "". All three are NULL
      * in a dialect without kept replies. */
-    enum keeping (*keeping)(const struct model_endpoint *endpoint);
+    enum reply_storage (*keeping)(const struct model_endpoint *endpoint);
     const char *kept_path;
     const char *(*kept_query)(const struct model_endpoint *endpoint);
 

@@ -13,7 +13,7 @@
 /* Of all bytes of a stream, which are many more than those of its text. */
 enum { MAX_ANSWER = 64 << 20 };
 
-enum state { READY, ASKING, JUDGING, DONE, STATES };
+enum model_call_state { READY, ASKING, JUDGING, DONE, STATES };
 
 struct model_call {
     struct machine machine;
@@ -193,7 +193,7 @@ static void learn_wait(struct model_call *call, uint64_t wait_ms)
 static void on_headers(void *owner, struct http_headers *headers)
 {
     struct model_call *call = owner;
-    struct rate_said said = { 0 };
+    struct rate_report said = { 0 };
     uint64_t unix_ms = http_header_time(headers);
     struct view name, value;
 

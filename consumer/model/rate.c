@@ -185,7 +185,7 @@ static bool kind_of(struct view name, enum rate_kind *kind)
     return name.len == 0;
 }
 
-static struct rate_limit *limit_of(struct rate_said *said, struct view name)
+static struct rate_limit *limit_of(struct rate_report *said, struct view name)
 {
     struct rate_limit *limit;
     enum rate_kind kind;
@@ -234,7 +234,7 @@ static bool read_left(struct view value, uint64_t *left)
     return true;
 }
 
-void rate_hear(struct rate_said *said, struct view name, struct view value,
+void rate_hear(struct rate_report *said, struct view name, struct view value,
                uint64_t unix_ms)
 {
     char low[MAX_NAME + 1];
@@ -319,10 +319,10 @@ uint64_t rate_sent(struct rate *rate)
     return ++rate->asked;
 }
 
-uint64_t rate_take(struct rate *rate, const struct rate_said *said,
+uint64_t rate_take(struct rate *rate, const struct rate_report *said,
                    uint64_t number, uint64_t now_ms)
 {
-    struct rate_said heard = { 0 };
+    struct rate_report heard = { 0 };
 
     for (size_t i = 0; i < said->count; i++) {
         struct rate_limit limit = said->limits[i];

@@ -53,19 +53,19 @@ struct rate_limit {
 };
 
 /* What the headers of one answer say. Zeroed: nothing. */
-struct rate_said {
+struct rate_report {
     struct rate_limit limits[RATE_LIMITS];
     size_t count;
 };
 
 /* Takes one header; those about other things are ignored. unix_ms: now, by the
  * clock of the server, for limits that are reset at a time of day. */
-void rate_hear(struct rate_said *said, struct view name, struct view value,
+void rate_hear(struct rate_report *said, struct view name, struct view value,
                uint64_t unix_ms);
 
 /* The limits of one endpoint. Zeroed: nothing is known. */
 struct rate {
-    struct rate_said now;      /* of the newest answer */
+    struct rate_report now;    /* of the newest answer */
     uint64_t took[RATE_KINDS]; /* tokens of the last request that has ended: the
                                   estimate for the next one; 0: not known */
     uint64_t asked;            /* requests so far: the number of the last one */
@@ -80,7 +80,7 @@ uint64_t rate_sent(struct rate *rate);
 /* rate_take(): the answer to that request begins. rate_used(): it has ended.
  * Both return how many ms all consumers have to wait, because by the endpoint's
  * own words too little is left for one more request; 0: there is enough. */
-uint64_t rate_take(struct rate *rate, const struct rate_said *said,
+uint64_t rate_take(struct rate *rate, const struct rate_report *said,
                    uint64_t number, uint64_t now_ms);
 uint64_t rate_used(struct rate *rate, const struct rate_use *use,
                    uint64_t now_ms);

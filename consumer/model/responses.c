@@ -482,7 +482,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
 
 /* The operator's choice, by two parameters. A reply made in the "background"
  * goes on without a listener; the API refuses that without "store". */
-static enum keeping keeping(const struct model_endpoint *endpoint)
+static enum reply_storage keeping(const struct model_endpoint *endpoint)
 {
     const json_t *parameters = endpoint->parameters;
 

@@ -43,7 +43,7 @@ static bool is_sane(struct view id)
     return true;
 }
 
-static enum keeping keeping_of(const struct model_endpoint *endpoint)
+static enum reply_storage keeping_of(const struct model_endpoint *endpoint)
 {
     const struct dialect *dialect = endpoint->dialect;
 
@@ -119,9 +119,9 @@ static enum http_verdict on_body(void *owner, unsigned status,
 
 /* ----------------------------------------------------------------- judging */
 
-static enum retrieved judge_error(const struct retrieval *retrieval,
-                                  const struct http_response *response,
-                                  struct err *why)
+static enum retrieval_outcome judge_error(const struct retrieval *retrieval,
+                                          const struct http_response *response,
+                                          struct err *why)
 {
     struct reply_error error;
 
@@ -132,8 +132,9 @@ static enum retrieved judge_error(const struct retrieval *retrieval,
     return why->kind == ERR_RETRY ? RETRIEVED_AWAY : RETRIEVED_NONE;
 }
 
-static enum retrieved judge_answer(struct retrieval *retrieval,
-                                   struct model_reply *result, struct err *why)
+static enum retrieval_outcome judge_answer(struct retrieval *retrieval,
+                                           struct model_reply *result,
+                                           struct err *why)
 {
     struct reply *reply = retrieval->reply;
 
@@ -144,9 +145,9 @@ static enum retrieved judge_answer(struct retrieval *retrieval,
     return why->kind == ERR_REJECT ? RETRIEVED_BAD : RETRIEVED_NONE;
 }
 
-static enum retrieved judge(struct retrieval *retrieval,
-                            const struct http_response *response,
-                            struct model_reply *result, struct err *why)
+static enum retrieval_outcome judge(struct retrieval *retrieval,
+                                    const struct http_response *response,
+                                    struct model_reply *result, struct err *why)
 {
     if (response->status >= 300)
         return judge_error(retrieval, response, why);
@@ -174,7 +175,7 @@ static void on_done(void *owner, const struct http_response *response)
 
     retrieval->running = NULL;
     retrieval->held = true;
-    enum retrieved what = judge(retrieval, response, &result, why);
+    enum retrieval_outcome what = judge(retrieval, response, &result, why);
     if (what == RETRIEVED_REPLY) {
         opaque_sign(result.message, endpoint->name);
     } else {

@@ -18,7 +18,7 @@
 
 #include "consumer/model/model.h"
 
-enum retrieved {
+enum retrieval_outcome {
     RETRIEVED_REPLY,
     RETRIEVED_BAD, /* failure.why.kind ERR_REJECT: a new one would be, too */
     RETRIEVED_UNFINISHED,
@@ -33,7 +33,7 @@ struct retrieval_events {
 
     /* RETRIEVED_REPLY has a reply, all others a failure; borrowed for the call.
      */
-    void (*on_done)(void *owner, enum retrieved what,
+    void (*on_done)(void *owner, enum retrieval_outcome what,
                     const struct model_reply *reply,
                     const struct model_failure *failure);
 };

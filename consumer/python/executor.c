@@ -18,7 +18,7 @@ enum {
     READ_BYTES = 64 << 10,
 };
 
-enum state { CLOSED, CONNECTING, GREETING, READY, BACKOFF };
+enum executor_state { CLOSED, CONNECTING, GREETING, READY, BACKOFF };
 
 static const struct machine_state states[] = {
     [CLOSED] = { .name = "closed", .next = TO(CONNECTING) },
@@ -78,7 +78,7 @@ struct executor {
 
 static void try_connect(struct executor *executor);
 
-static void enter(struct executor *executor, enum state next)
+static void enter(struct executor *executor, enum executor_state next)
 {
     machine_go(&executor->machine, next);
     if (next == READY || next == CLOSED)

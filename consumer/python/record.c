@@ -177,7 +177,7 @@ static void on_written(void *owner, const redisReply *reply,
 {
     struct python_session *session = owner;
     struct err *answer = &session->exchange.answer;
-    enum session_state state = session->machine.state;
+    enum python_state state = session->machine.state;
     /* save.c writes in WRITING_RECORD. */
     bool writes = state == NAMING_HOLDER || state == WRITING_HISTORY;
     if (!session_heard(session, writes ? state : WRITING_RECORD))

@@ -107,7 +107,7 @@ void session_abandon(struct python_session *session)
 {
     if (!session)
         return;
-    enum session_state state = session->machine.state;
+    enum python_state state = session->machine.state;
     session->over = false;
     if (state == IDLE)
         return;

@@ -74,7 +74,7 @@ static const struct machine_state states[SESSION_STATES] = {
                          .landed = save_record_written },
 };
 
-static bool waits_for_redis(enum session_state state)
+static bool waits_for_redis(enum python_state state)
 {
     return state == FETCHING_FILE || state == CLAIMING ||
            state == FETCHING_VARIABLES || state == NAMING_HOLDER ||
@@ -95,7 +95,7 @@ static uint64_t patience_ms(const struct python_session *session)
 
 static uint64_t limit_ms(const struct python_session *session)
 {
-    enum session_state state = session->machine.state;
+    enum python_state state = session->machine.state;
     if (state == AWAY)
         return patience_ms(session);
     if (state == OPENING)
@@ -131,7 +131,7 @@ static const struct machine_kind kind = { "a Python session", states,
 
 /* ------------------------------------------------------------------ moves */
 
-enum pace session_enter(struct python_session *session, enum session_state next)
+enum pace session_enter(struct python_session *session, enum python_state next)
 {
     return machine_go(&session->machine, next);
 }
@@ -227,7 +227,7 @@ enum pace session_fetch_blob(struct python_session *session, struct view blob,
     return WAIT;
 }
 
-bool session_heard(struct python_session *session, enum session_state state)
+bool session_heard(struct python_session *session, enum python_state state)
 {
     struct session_exchange *exchange = &session->exchange;
     exchange->answered++;

@@ -49,7 +49,7 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/machine.h"
 
-enum session_state {
+enum python_state {
     IDLE,
     AWAY,
     CLAIMING,
@@ -91,7 +91,7 @@ struct python_session {
     struct session_events events;
     void *owner;
     char name[80];
-    struct machine machine; /* enum session_state */
+    struct machine machine; /* enum python_state */
     struct alarm *alarm;    /* the state's limit; waits in CLAIMING, too */
     struct executor_watch watch;
     struct session_request request;
@@ -114,8 +114,7 @@ void session_init_machine(struct python_session *session);
  * may be gone. */
 void session_run(struct python_session *session);
 /* Goes to a state that the table allows. Returns AGAIN. */
-enum pace session_enter(struct python_session *session,
-                        enum session_state next);
+enum pace session_enter(struct python_session *session, enum python_state next);
 /* Ends the request: it was carried out, or it failed. on_done comes when the
  * machine has stopped. */
 enum pace session_done(struct python_session *session);
@@ -136,7 +135,7 @@ executor_answer session_answered;
  * the state that asked is over, and the answer means nothing any more. */
 enum pace session_fetch_blob(struct python_session *session, struct view blob,
                              store_done *done);
-bool session_heard(struct python_session *session, enum session_state state);
+bool session_heard(struct python_session *session, enum python_state state);
 
 /* Tells the owner that the code of that call calls a tool. The cell's clock
  * stops until the answer. rerun: the call is an earlier cell. */

@@ -189,7 +189,7 @@ static void leave_link(struct page_writer *writer, const GumboNode *node)
     writer->bracket = false;
 }
 
-static void add_picture(struct page_writer *writer, const GumboNode *node)
+static void add_image(struct page_writer *writer, const GumboNode *node)
 {
     struct view words = trim(view_of(page_attribute(node, "alt")));
     if (words.len == 0)
@@ -367,7 +367,7 @@ static void enter_element(struct page_writer *writer, const GumboNode *node)
     else if (tag == GUMBO_TAG_A)
         enter_link(writer, node);
     else if (tag == GUMBO_TAG_IMG)
-        add_picture(writer, node);
+        add_image(writer, node);
     else if (tag == GUMBO_TAG_TABLE)
         enter_table(writer, node);
     else if (tag == GUMBO_TAG_TD || tag == GUMBO_TAG_TH)

@@ -53,9 +53,9 @@ static void why_recorded(const struct result_error *error, struct err *why)
 }
 
 /* What the result has beside the conversation is taken as it is. */
-static struct ending ending_of(const struct result *recorded)
+static struct job_outcome ending_of(const struct result *recorded)
 {
-    struct ending ending = {
+    struct job_outcome ending = {
         .id = recorded->id,
         .status = recorded->status,
         .attempts = recorded->attempts,
@@ -96,7 +96,7 @@ static bool compare(struct replay *replay, struct result *recorded,
 }
 
 static bool check_result(struct replay *replay, struct result *recorded,
-                         const struct ending *ending, struct arena *arena,
+                         const struct job_outcome *ending, struct arena *arena,
                          struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes;
@@ -145,7 +145,7 @@ bool replay_check_end(struct replay *replay, struct err *err)
     if (!outside &&
         decide_next(&replay->conversation, &replay->today.terms) != NEXT_END)
         return ended_early(replay, &recorded);
-    struct ending ending = ending_of(&recorded);
+    struct job_outcome ending = ending_of(&recorded);
     if (replay->job.kind == JOB_SESSION)
         ending.files = recorded.files;
     if (!outside)
@@ -191,7 +191,7 @@ bool replay_check_unread(struct replay *replay, const struct err *why,
         return true;
     if (!read_result(replay, &recorded, &arena, err))
         return false;
-    struct ending ending = ending_of(&recorded);
+    struct job_outcome ending = ending_of(&recorded);
     ending.status = STATE_FAILED;
     ending.why = *why;
     ending.metadata = job_metadata(replay->recording->body, &arena);

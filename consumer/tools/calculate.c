@@ -26,7 +26,7 @@ static const char function[] =
     " 4) * sqrt(2) / 7; no variables, no thousands separators\"}},"
     " \"required\": [\"expression\"], \"additionalProperties\": false}}";
 
-struct calculating {
+struct calculation {
     struct tool_call *call;
     char *expression;
     struct reader *reader;
@@ -34,7 +34,7 @@ struct calculating {
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct calculating *calculating = tool_call_state(call);
+    struct calculation *calculating = tool_call_state(call);
     const json_t *expression = json_object_get(arguments, "expression");
     calculating->call = call;
     calculating->expression = view_dup(view_of(json_string_value(expression)));
@@ -45,14 +45,14 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void finish(struct tool_call *call)
 {
-    struct calculating *calculating = tool_call_state(call);
+    struct calculation *calculating = tool_call_state(call);
     reader_cancel(calculating->reader);
     free(calculating->expression);
 }
 
 static void on_read(void *owner, struct view json, const struct err *why)
 {
-    struct calculating *calculating = owner;
+    struct calculation *calculating = owner;
     calculating->reader = NULL;
     if (why->kind != ERR_NONE) {
         tool_call_fail(calculating->call, why);
@@ -69,7 +69,7 @@ static void on_read(void *owner, struct view json, const struct err *why)
 
 static void start(struct tool_call *call)
 {
-    struct calculating *calculating = tool_call_state(call);
+    struct calculation *calculating = tool_call_state(call);
     struct document document = {
         .kind = DOCUMENT_EXPRESSION,
         .url = "",
@@ -89,7 +89,7 @@ static void calculate_tool_free(struct tool *tool)
 struct tool *calculate_tool_new(void)
 {
     static const struct tool_kind kind = {
-        .state_bytes = sizeof(struct calculating),
+        .state_bytes = sizeof(struct calculation),
         .prepare = prepare,
         .start = start,
         .finish = finish,

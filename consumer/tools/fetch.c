@@ -34,8 +34,8 @@ static const char function[] =
 /* What the calls of the tool share. On the heap of its own, because calls have
  * the tool as const. */
 struct fetches {
-    unsigned int running;     /* at most MAX_FETCHES */
-    struct fetching *waiting; /* the newest comes first */
+    unsigned int running;       /* at most MAX_FETCHES */
+    struct fetch_call *waiting; /* the newest comes first */
 };
 
 struct fetch_tool {
@@ -45,9 +45,9 @@ struct fetch_tool {
 };
 
 /* The state of one call. */
-struct fetching {
-    struct fetching *next; /* in fetches.waiting */
-    bool runs;             /* counted in fetches.running */
+struct fetch_call {
+    struct fetch_call *next; /* in fetches.waiting */
+    bool runs;               /* counted in fetches.running */
     const struct fetch_tool *fetch;
     struct tool_call *call;
     CURLU *url;
@@ -62,7 +62,7 @@ struct fetching {
     struct err refused; /* why the policy refused an address of this request */
 };
 
-static void ask(struct fetching *fetching);
+static void ask(struct fetch_call *fetching);
 
 /* ---------------------------------------------------------------- the URL */
 
@@ -91,7 +91,7 @@ static bool is_web(CURLU *url)
 
 /* Sets the URL: the one that was asked for, or the target of a redirect, which
  * curl resolves against the URL before it. Each passes the same checks. */
-static bool set_url(struct fetching *fetching, const char *text,
+static bool set_url(struct fetch_call *fetching, const char *text,
                     struct err *err)
 {
     CURLU *url = fetching->url;
@@ -130,7 +130,7 @@ static bool set_url(struct fetching *fetching, const char *text,
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct fetching *fetching = tool_call_state(call);
+    struct fetch_call *fetching = tool_call_state(call);
     json_int_t offset =
         json_integer_value(json_object_get(arguments, "offset"));
     fetching->call = call;
@@ -147,9 +147,9 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
                    json_string_value(json_object_get(arguments, "url")), err);
 }
 
-static void leave_queue(struct fetching *fetching)
+static void leave_queue(struct fetch_call *fetching)
 {
-    struct fetching **link = &fetching->fetch->fetches->waiting;
+    struct fetch_call **link = &fetching->fetch->fetches->waiting;
     while (*link && *link != fetching)
         link = &(*link)->next;
     if (*link)
@@ -159,7 +159,7 @@ static void leave_queue(struct fetching *fetching)
 /* Starts the call that has waited the longest, the last of the list. */
 static void start_next(struct fetches *fetches)
 {
-    struct fetching *next = fetches->waiting;
+    struct fetch_call *next = fetches->waiting;
     while (next && next->next)
         next = next->next;
     if (!next)
@@ -172,7 +172,7 @@ static void start_next(struct fetches *fetches)
 
 static void finish(struct tool_call *call)
 {
-    struct fetching *fetching = tool_call_state(call);
+    struct fetch_call *fetching = tool_call_state(call);
     struct fetches *fetches = fetching->fetch->fetches;
     http_cancel(fetching->http);
     reader_cancel(fetching->reader);
@@ -191,7 +191,7 @@ static void finish(struct tool_call *call)
 
 static void on_read(void *owner, struct view json, const struct err *why)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     fetching->reader = NULL;
     if (why->kind == ERR_NONE)
         tool_call_give(fetching->call, json);
@@ -199,7 +199,7 @@ static void on_read(void *owner, struct view json, const struct err *why)
         tool_call_fail(fetching->call, why);
 }
 
-static void start_reader(struct fetching *fetching)
+static void start_reader(struct fetch_call *fetching)
 {
     struct document document = {
         .url = fetching->text,
@@ -218,7 +218,7 @@ static void start_reader(struct fetching *fetching)
  * name that resolves differently the next time cannot get around the policy. */
 static bool guard(void *owner, const struct sockaddr *address)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     return fetch_policy_allows(&fetching->fetch->policy, fetching->host,
                                address, &fetching->refused);
 }
@@ -227,7 +227,7 @@ static bool guard(void *owner, const struct sockaddr *address)
 static enum http_verdict on_body(void *owner, unsigned status,
                                  struct view bytes)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     (void)status;
     size_t room = MAX_DOCUMENT - fetching->body.len;
     fetching->cut = bytes.len > room;
@@ -242,7 +242,7 @@ static bool is_redirect(unsigned status)
            status == 308;
 }
 
-static bool follow(struct fetching *fetching,
+static bool follow(struct fetch_call *fetching,
                    const struct http_response *response, struct err *err)
 {
     if (*response->location == '\0')
@@ -258,7 +258,7 @@ static bool follow(struct fetching *fetching,
 }
 
 /* False: err says why there is nothing to read. */
-static bool take(struct fetching *fetching,
+static bool take(struct fetch_call *fetching,
                  const struct http_response *response, struct err *err)
 {
     bool answered = response->end == HTTP_ANSWERED || fetching->cut;
@@ -281,7 +281,7 @@ static bool take(struct fetching *fetching,
 
 static void on_done(void *owner, const struct http_response *response)
 {
-    struct fetching *fetching = owner;
+    struct fetch_call *fetching = owner;
     struct err err;
     fetching->http = NULL;
     if (!take(fetching, response, &err))
@@ -292,7 +292,7 @@ static void on_done(void *owner, const struct http_response *response)
         start_reader(fetching);
 }
 
-static void ask(struct fetching *fetching)
+static void ask(struct fetch_call *fetching)
 {
     static const struct http_events events = { on_body, on_done };
     static const char *const headers[] = {
@@ -319,7 +319,7 @@ static void ask(struct fetching *fetching)
 
 static void start(struct tool_call *call)
 {
-    struct fetching *fetching = tool_call_state(call);
+    struct fetch_call *fetching = tool_call_state(call);
     struct fetches *fetches = fetching->fetch->fetches;
     fetching->runs = fetches->running < MAX_FETCHES;
     if (fetching->runs) {
@@ -344,7 +344,7 @@ struct tool *fetch_tool_new(const char *allow, const char *deny,
                             struct err *err)
 {
     static const struct tool_kind kind = {
-        .state_bytes = sizeof(struct fetching),
+        .state_bytes = sizeof(struct fetch_call),
         .prepare = prepare,
         .start = start,
         .finish = finish,

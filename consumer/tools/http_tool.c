@@ -185,7 +185,7 @@ static const struct http_tool *tool_of(const struct tool_call *call)
 }
 
 /* The state of one call. */
-struct asking {
+struct http_tool_call {
     struct http_call *http;       /* NULL: not started, or over */
     struct buf url, body;         /* body is borrowed by http to its end */
     struct buf answer;            /* as it comes */
@@ -194,7 +194,7 @@ struct asking {
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     const struct http_tool *tool = tool_of(call);
     buf_init(&asking->url, MAX_URL);
     buf_init(&asking->body, MAX_TOOL_BYTES);
@@ -206,7 +206,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void finish(struct tool_call *call)
 {
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     http_cancel(asking->http);
     buf_finish(&asking->url);
     buf_finish(&asking->body);
@@ -217,7 +217,7 @@ static void finish(struct tool_call *call)
 static enum http_verdict on_body(void *owner, unsigned status,
                                  struct view bytes)
 {
-    struct asking *asking = tool_call_state(owner);
+    struct http_tool_call *asking = tool_call_state(owner);
     (void)status;
     buf_add(&asking->answer, bytes);
     return HTTP_PAYLOAD;
@@ -237,7 +237,7 @@ static void refusal(const struct http_tool *tool, unsigned status,
 static void on_done(void *owner, const struct http_response *response)
 {
     struct tool_call *call = owner;
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     struct view body = buf_view(&asking->answer);
     const struct http_tool *tool = tool_of(call);
     struct err why = { .kind = ERR_NONE };
@@ -261,7 +261,7 @@ static void on_done(void *owner, const struct http_response *response)
 /* The operator's, those that name the job, and the signature, which covers the
  * ones that name the job. */
 static void write_headers(const struct http_tool *tool,
-                          const struct asking *asking,
+                          const struct http_tool_call *asking,
                           struct header_lines *lines)
 {
     struct signed_request request = {
@@ -279,7 +279,7 @@ static void write_headers(const struct http_tool *tool,
 static void start(struct tool_call *call)
 {
     static const struct http_events events = { on_body, on_done };
-    struct asking *asking = tool_call_state(call);
+    struct http_tool_call *asking = tool_call_state(call);
     const struct http_tool *tool = tool_of(call);
     struct header_lines lines = { .count = 0 };
     write_headers(tool, asking, &lines);
@@ -310,7 +310,7 @@ static void http_tool_free(struct tool *tool)
 }
 
 static const struct tool_kind kind = {
-    .state_bytes = sizeof(struct asking),
+    .state_bytes = sizeof(struct http_tool_call),
     .prepare = prepare,
     .start = start,
     .finish = finish,

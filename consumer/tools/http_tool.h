@@ -33,7 +33,7 @@ struct http_tool {
     struct tool tool;
     char *url;              /* with {argument} */
     struct headers headers; /* of a POST with the type of its body */
-    struct signing signing;
+    struct signing_key signing;
     bool post;         /* else it is a GET */
     uint64_t total_ms; /* from the start of a request to the end of its reply */
     size_t max_bytes;  /* of an answer */

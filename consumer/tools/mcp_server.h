@@ -52,7 +52,7 @@ enum mcp_era {
 struct mcp_server {
     char *name, *url;
     struct headers headers;
-    struct signing signing;
+    struct signing_key signing;
     json_t *tools;   /* a list of names; NULL: all */
     json_t *repeat;  /* a list of names, true or false; NULL: none */
     json_t *approve; /* the same */

@@ -197,7 +197,7 @@ static void describe(struct mcp_tool *tool, const json_t *said)
 /* ------------------------------------------------------------------ a call */
 
 /* The state of one call. */
-struct calling {
+struct mcp_call {
     struct tool_call *call;
     const struct mcp_tool *tool;
     json_t *arguments;
@@ -208,11 +208,11 @@ struct calling {
     bool again;                    /* this is the second attempt */
 };
 
-static void ask(struct calling *calling);
+static void ask(struct mcp_call *calling);
 
 static void on_joined(void *owner, const struct err *why)
 {
-    struct calling *calling = owner;
+    struct mcp_call *calling = owner;
     if (why->kind == ERR_NONE)
         ask(calling);
     else
@@ -221,7 +221,7 @@ static void on_joined(void *owner, const struct err *why)
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct calling *calling = tool_call_state(call);
+    struct mcp_call *calling = tool_call_state(call);
     calling->call = call;
     calling->tool = (const struct mcp_tool *)tool_call_tool(call);
     calling->arguments = json_incref(arguments);
@@ -233,14 +233,14 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void finish(struct tool_call *call)
 {
-    struct calling *calling = tool_call_state(call);
+    struct mcp_call *calling = tool_call_state(call);
     mcp_exchange_cancel(calling->exchange);
     mcp_link_leave(&calling->waiter);
     json_decref(calling->arguments);
     header_lines_finish(&calling->identity);
 }
 
-static void give(struct calling *calling, const json_t *result)
+static void give(struct mcp_call *calling, const json_t *result)
 {
     const struct mcp_server *server = calling->tool->link->server;
     CLEANUP(buf_finish) struct buf data;
@@ -254,7 +254,7 @@ static void give(struct calling *calling, const json_t *result)
     tool_call_fail(calling->call, &why);
 }
 
-static void fail(struct calling *calling, const struct mcp_answer *answer)
+static void fail(struct mcp_call *calling, const struct mcp_answer *answer)
 {
     struct err why = answer->why;
     bool sent = answer->end == MCP_LOST || answer->end == MCP_LATE;
@@ -269,7 +269,7 @@ static void fail(struct calling *calling, const struct mcp_answer *answer)
  * proves nothing, so it is repeated only when the tool allows that. */
 static void on_answered(void *owner, const struct mcp_answer *answer)
 {
-    struct calling *calling = owner;
+    struct mcp_call *calling = owner;
     struct mcp_link *link = calling->tool->link;
     bool stale = mcp_link_is_stale(link, answer);
     bool lost = answer->end == MCP_LOST && calling->tool->tool.repeat;
@@ -286,7 +286,7 @@ static void on_answered(void *owner, const struct mcp_answer *answer)
     }
 }
 
-static void ask(struct calling *calling)
+static void ask(struct mcp_call *calling)
 {
     const struct mcp_tool *tool = calling->tool;
     struct mcp_server *server = tool->link->server;
@@ -310,7 +310,7 @@ static void ask(struct calling *calling)
 
 static void start(struct tool_call *call)
 {
-    struct calling *calling = tool_call_state(call);
+    struct mcp_call *calling = tool_call_state(call);
     if (calling->tool->link->state == MCP_LINK_OPEN)
         ask(calling);
     else
@@ -327,7 +327,7 @@ static void mcp_tool_free(struct tool *tool)
 }
 
 static const struct tool_kind kind = {
-    .state_bytes = sizeof(struct calling),
+    .state_bytes = sizeof(struct mcp_call),
     .prepare = prepare,
     .start = start,
     .finish = finish,

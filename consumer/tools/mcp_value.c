@@ -15,19 +15,19 @@ enum {
 };
 
 /* The texts of a result as one, in which notes tell what was left out. */
-struct texts {
+struct joined_texts {
     struct buf all;
     json_t *notes;
 };
 
-static void add_line(struct texts *texts, struct view text)
+static void add_line(struct joined_texts *texts, struct view text)
 {
     if (texts->all.len > 0)
         buf_add(&texts->all, VIEW("\n"));
     buf_add(&texts->all, text);
 }
 
-static void add_note(struct texts *texts, struct view note)
+static void add_note(struct joined_texts *texts, struct view note)
 {
     add_line(texts, note);
     if (json_array_size(texts->notes) < MOST_NOTES)
@@ -46,8 +46,8 @@ static void add_word(struct buf *note, const char *before, const json_t *object,
 }
 
 /* Notes that a part was left out. data: the member with its bytes in Base64. */
-static void leave_out(struct texts *texts, const char *kind, const json_t *part,
-                      const char *data)
+static void leave_out(struct joined_texts *texts, const char *kind,
+                      const json_t *part, const char *data)
 {
     CLEANUP(buf_finish) struct buf note;
     size_t bytes = json_string_length(json_object_get(part, data)) / 4 * 3;
@@ -59,7 +59,7 @@ static void leave_out(struct texts *texts, const char *kind, const json_t *part,
     add_note(texts, buf_view(&note));
 }
 
-static void add_link(struct texts *texts, const json_t *part)
+static void add_link(struct joined_texts *texts, const json_t *part)
 {
     CLEANUP(buf_finish) struct buf note;
     buf_init(&note, 1024);
@@ -71,7 +71,7 @@ static void add_link(struct texts *texts, const json_t *part)
     add_note(texts, buf_view(&note));
 }
 
-static bool add_text(struct texts *texts, const json_t *object)
+static bool add_text(struct joined_texts *texts, const json_t *object)
 {
     const json_t *text = json_object_get(object, "text");
     if (!json_is_string(text))
@@ -81,7 +81,7 @@ static bool add_text(struct texts *texts, const json_t *object)
     return true;
 }
 
-static void add_part(struct texts *texts, const json_t *part)
+static void add_part(struct joined_texts *texts, const json_t *part)
 {
     const char *type = json_string_value(json_object_get(part, "type"));
     const json_t *resource = json_object_get(part, "resource");
@@ -127,7 +127,7 @@ static bool check_type(const json_t *result, struct err *err)
 }
 
 /* Structured content keeps its form unless there are notes to go with it. */
-static json_t *value_of(const json_t *result, const struct texts *texts)
+static json_t *value_of(const json_t *result, const struct joined_texts *texts)
 {
     json_t *structured = json_object_get(result, "structuredContent");
     if (!structured || json_is_null(structured))
@@ -140,7 +140,7 @@ static json_t *value_of(const json_t *result, const struct texts *texts)
                      texts->notes);
 }
 
-static bool write_value(const json_t *result, const struct texts *texts,
+static bool write_value(const json_t *result, const struct joined_texts *texts,
                         size_t max, struct buf *out, struct err *err)
 {
     json_t *value = value_of(result, texts);
@@ -162,7 +162,7 @@ bool mcp_value_write(const json_t *result, size_t max, struct buf *out,
                      struct err *err)
 {
     const json_t *content = json_object_get(result, "content");
-    struct texts texts = { .notes = json_array() };
+    struct joined_texts texts = { .notes = json_array() };
     size_t i;
     json_t *part;
     buf_init(&texts.all, MOST_TEXT);

@@ -370,7 +370,7 @@ struct search_tool {
 };
 
 /* The state of one call. */
-struct searching {
+struct search_call {
     const struct search_tool *search;
     struct tool_call *call;
     struct search_waiter waiter;
@@ -389,7 +389,7 @@ static void on_landed(void *owner, struct view json, const struct err *why);
 
 static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 {
-    struct searching *searching = tool_call_state(call);
+    struct search_call *searching = tool_call_state(call);
     const char *query = json_string_value(json_object_get(arguments, "query"));
     const json_t *count = json_object_get(arguments, "max_results");
     json_int_t wanted = count ? json_integer_value(count) : RESULTS;
@@ -415,23 +415,24 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 
 static void finish(struct tool_call *call)
 {
-    struct searching *searching = tool_call_state(call);
+    struct search_call *searching = tool_call_state(call);
     flight_leave(&searching->waiter);
     free(searching->query);
     buf_finish(&searching->reasons);
 }
 
-static uint64_t now_ms(const struct searching *searching)
+static uint64_t now_ms(const struct search_call *searching)
 {
     return uv_now(tool_call_host(searching->call)->loop);
 }
 
-static const struct search_source *source_of(const struct searching *searching)
+static const struct search_source *
+source_of(const struct search_call *searching)
 {
     return &searching->search->sources[searching->at];
 }
 
-static void write_key(const struct searching *searching, struct buf *key)
+static void write_key(const struct search_call *searching, struct buf *key)
 {
     buf_init(key, MAX_SEARCH_QUERY + 64);
     buf_printf(key, "search %s %d %s", source_of(searching)->provider->name,
@@ -440,7 +441,7 @@ static void write_key(const struct searching *searching, struct buf *key)
 
 /* Answers from the cache, or asks the source at searching->at; the call fails
  * when there is none. */
-static void go_on(struct searching *searching)
+static void go_on(struct search_call *searching)
 {
     struct tool_host *host = tool_call_host(searching->call);
     struct err why;
@@ -463,7 +464,7 @@ static void go_on(struct searching *searching)
 
 static void on_landed(void *owner, struct view json, const struct err *why)
 {
-    struct searching *searching = owner;
+    struct search_call *searching = owner;
     if (why->kind != ERR_NONE) {
         buf_printf(&searching->reasons, "%s%s: %.100s",
                    searching->at > 0 ? "; " : "",
@@ -508,14 +509,14 @@ static void search_tool_free(struct tool *tool)
 }
 
 /* Keys and base URLs, in the order of search_provider(). */
-struct given {
+struct provider_settings {
     const char *key, *base;
 };
 
-static struct given given_of(const struct consumer_settings *settings,
-                             size_t number)
+static struct provider_settings
+given_of(const struct consumer_settings *settings, size_t number)
 {
-    const struct given all[] = {
+    const struct provider_settings all[] = {
         { settings->search.tavily_key, settings->search.tavily_url },
         { settings->search.bocha_key, settings->search.bocha_url },
         { settings->search.brave_key, settings->search.brave_url },
@@ -526,14 +527,14 @@ static struct given given_of(const struct consumer_settings *settings,
 }
 
 static bool is_set_up(const struct search_provider *provider,
-                      struct given given)
+                      struct provider_settings given)
 {
     return *given.base != '\0' && (!provider->variable || *given.key != '\0');
 }
 
 static void add_source(struct search_tool *search,
                        const struct search_provider *provider,
-                       struct given given)
+                       struct provider_settings given)
 {
     struct search_source *source = &search->sources[search->count++];
     CLEANUP(buf_finish) struct buf header;
@@ -555,7 +556,7 @@ static bool add_named(struct search_tool *search, struct view name,
 {
     const struct search_provider *provider;
     for (size_t i = 0; (provider = search_provider(i)); i++) {
-        struct given given = given_of(settings, i);
+        struct provider_settings given = given_of(settings, i);
         if (!view_is(name, provider->name))
             continue;
         if (!is_set_up(provider, given))
@@ -601,7 +602,7 @@ bool search_tool_new(const struct consumer_settings *settings,
                      struct tool **tool, struct err *err)
 {
     static const struct tool_kind kind = {
-        .state_bytes = sizeof(struct searching),
+        .state_bytes = sizeof(struct search_call),
         .prepare = prepare,
         .start = start,
         .finish = finish,

@@ -18,7 +18,7 @@ enum {
 
 /* ------------------------------------------------------------- what is set */
 
-static bool read_secret(struct signing *signing, const json_t *value,
+static bool read_secret(struct signing_key *signing, const json_t *value,
                         struct err *err)
 {
     CLEANUP(buf_finish) struct buf secret;
@@ -37,7 +37,7 @@ static bool read_secret(struct signing *signing, const json_t *value,
 }
 
 /* Signature-Input has it in quotes, so it must contain none. */
-static bool read_key_id(struct signing *signing, const json_t *value,
+static bool read_key_id(struct signing_key *signing, const json_t *value,
                         struct err *err)
 {
     const char *text = json_string_value(value);
@@ -48,7 +48,7 @@ static bool read_key_id(struct signing *signing, const json_t *value,
     return true;
 }
 
-bool signing_read(struct signing *signing, struct headers *headers,
+bool signing_read(struct signing_key *signing, struct headers *headers,
                   const json_t *value, struct err *err)
 {
     const char *member;
@@ -72,13 +72,13 @@ bool signing_read(struct signing *signing, struct headers *headers,
     return true;
 }
 
-void signing_finish(struct signing *signing)
+void signing_finish(struct signing_key *signing)
 {
     if (signing->secret)
         explicit_bzero(signing->secret, strlen(signing->secret));
     free(signing->secret);
     free(signing->key_id);
-    *signing = (struct signing){ 0 };
+    *signing = (struct signing_key){ 0 };
 }
 
 /* --------------------------------------------------------------- signature */
@@ -105,11 +105,11 @@ static void add_digest(struct header_lines *lines, struct view body)
 
 /* RFC 9421, 2.5: the signature base, a line for each component that is signed,
  * and the list of the components' names. */
-struct covering {
+struct signature_base {
     struct buf base, list;
 };
 
-static void cover(struct covering *covering, struct view name,
+static void cover(struct signature_base *covering, struct view name,
                   struct view value)
 {
     buf_printf(&covering->base, "\"%.*s\": %.*s\n", VIEW_ARG(name),
@@ -120,7 +120,7 @@ static void cover(struct covering *covering, struct view name,
 
 /* A missing path counts as "/", a missing query as "?": RFC 9421, 2.2.6 and
  * 2.2.7. */
-static void cover_url(struct covering *covering, const char *url)
+static void cover_url(struct signature_base *covering, const char *url)
 {
     const char *path = strstr(url, "//") + 2;
     path += strcspn(path, "/?");
@@ -132,7 +132,7 @@ static void cover_url(struct covering *covering, const char *url)
 }
 
 /* "Name: value" */
-static void cover_line(struct covering *covering, const char *line)
+static void cover_line(struct signature_base *covering, const char *line)
 {
     size_t len = strcspn(line, ":");
     char *name = view_dup((struct view){ line, len });
@@ -142,8 +142,9 @@ static void cover_line(struct covering *covering, const char *line)
     free(name);
 }
 
-static void sign(const struct signing *signing, struct covering *covering,
-                 int64_t created, struct header_lines *lines)
+static void sign(const struct signing_key *signing,
+                 struct signature_base *covering, int64_t created,
+                 struct header_lines *lines)
 {
     unsigned char mac[SHA256_LEN];
     CLEANUP(buf_finish) struct buf params, line;
@@ -168,11 +169,11 @@ static void sign(const struct signing *signing, struct covering *covering,
     header_lines_add(lines, buf_view(&line));
 }
 
-void signing_write(const struct signing *signing,
+void signing_write(const struct signing_key *signing,
                    const struct signed_request *request,
                    struct header_lines *lines)
 {
-    struct covering covering;
+    struct signature_base covering;
     if (!signing->secret)
         return;
     buf_init(&covering.base, SIZE_MAX);

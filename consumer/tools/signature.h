@@ -12,16 +12,16 @@
 #include "consumer/tools/headers.h"
 
 /* How the requests of a tool are signed. secret NULL: they are not. */
-struct signing {
+struct signing_key {
     char *secret, *key_id;
 };
 
 /* value: {secret, key_id}. Adds the secret to those of headers, because the
  * server has it, too, and could repeat it. Error: bad_setting; it never repeats
  * the secret. What was read so far is for signing_finish() to free. */
-bool signing_read(struct signing *signing, struct headers *headers,
+bool signing_read(struct signing_key *signing, struct headers *headers,
                   const json_t *value, struct err *err);
-void signing_finish(struct signing *signing); /* accepts a zeroed one */
+void signing_finish(struct signing_key *signing); /* accepts a zeroed one */
 
 /* What is signed of a request; all of it is borrowed. */
 struct signed_request {
@@ -34,7 +34,7 @@ struct signed_request {
 
 /* Adds Content-Digest, Signature-Input and Signature; nothing when requests are
  * not signed. */
-void signing_write(const struct signing *signing,
+void signing_write(const struct signing_key *signing,
                    const struct signed_request *request,
                    struct header_lines *lines);
 
