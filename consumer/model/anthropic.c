@@ -1,10 +1,10 @@
 /* anthropic.c - the dialect of Anthropic Messages.
  *
- * Instructions are no message here. User and assistant take turns: what
- * follows each other of the same side is one message, and of the results of
- * calls all come in the one message behind the calls, first in it. No text may
- * be blank. What does not change from request to request is marked to be
- * cached: tools and instructions, and the conversation so far. */
+ * Instructions are no message here, but the member "system". Messages of user
+ * and assistant alternate: messages of one side in a row are joined. The
+ * results of all calls of a message come in the next one, before anything else
+ * in it. No text may be blank. What will be the same in the next request is
+ * marked to be cached: tools and instructions, and the conversation so far. */
 #include <string.h>
 
 #include "consumer/model/dialect.h"
@@ -21,9 +21,9 @@ static json_int_t index_of(const json_t *json)
 
 /* ------------------------------------------------------------------- usage */
 
-/* At the start and at the end, each the whole of what was sent: not summed.
- * Some say 0 for what they have told before. What was read from the cache, and
- * written to it, was sent all the same. */
+/* Usage comes at the start and at the end, each time as the whole, so it is not
+ * summed. Some endpoints send 0 the second time. input_tokens does not count
+ * what was read from the cache or written to it; ours does. */
 static void take_usage(struct reply *reply, const json_t *usage)
 {
     uint64_t read = reply_tokens(usage, "cache_read_input_tokens");
@@ -52,7 +52,7 @@ static void begin_thinking(struct reply *reply, const json_t *block,
     reply_add_reasoning(reply, reply_json_text(block, "thinking"));
 }
 
-/* Its input is {} when it comes in pieces; some give all of it at once. */
+/* The input is {} when it comes in pieces; some endpoints send it at once. */
 static void begin_call(struct reply *reply, const json_t *block,
                        json_int_t index)
 {
@@ -67,8 +67,8 @@ static void begin_call(struct reply *reply, const json_t *block,
     reply_calls_given(&reply->calls, index, view_of(text));
 }
 
-/* What is not known here is of tools that run at the endpoint, which are not
- * asked for. */
+/* Other types are of tools that run at the endpoint, which are never asked for.
+ */
 static void begin_block(struct reply *reply, const json_t *block,
                         json_int_t index)
 {
@@ -113,8 +113,8 @@ static void take_delta(struct reply *reply, const json_t *json)
 
 /* ----------------------------------------------------------------- message */
 
-/* pause_turn stays what it is: a tool of the endpoint's takes long, and the
- * turn is not over. Whoever has the conversation asks it to go on. */
+/* The reason in the words of chat-completions. pause_turn has none there and
+ * stays: a tool at the endpoint takes long, and the turn is not over. */
 static struct view reason_of(struct view stop_reason)
 {
     static const struct {
@@ -134,7 +134,7 @@ static struct view reason_of(struct view stop_reason)
     return stop_reason;
 }
 
-/* about: a message, or the delta that ends one. */
+/* about: a message, or the delta at its end. */
 static void take_stop(struct reply *reply, const json_t *about)
 {
     struct view reason = reply_json_text(about, "stop_reason");
@@ -147,7 +147,8 @@ static void take_stop(struct reply *reply, const json_t *about)
                           why.len > 0 ? why : VIEW("the model refuses it"));
 }
 
-/* Of a stream it is empty. */
+/* A whole message; in a stream the one that begins it, whose content is empty.
+ */
 static void take_message(struct reply *reply, const json_t *message)
 {
     const json_t *block, *content = json_object_get(message, "content");
@@ -195,27 +196,29 @@ static void anthropic_end(struct reply *reply)
     reply_close_block(reply, "thinking");
 }
 
-/* It has to be said: enough for long code, and no model of today has less. */
+/* The API requires a maximum. Enough for long code, and all current models
+ * allow it. */
 enum { DEFAULT_MAX_TOKENS = 8192 };
 
 struct writer {
     const struct model_endpoint *endpoint;
-    json_t *system;   /* text blocks */
+    json_t *system;   /* text blocks of the instructions */
     json_t *messages; /* [{role, content: [block, ...]}, ...] */
-    json_t *results;  /* of the user's message that is being written, */
-    json_t *said;     /* and what comes behind them */
+    json_t
+        *results; /* of the user's message in the making: results of calls, */
+    json_t *said; /* and the blocks that come behind them */
 };
 
 /* ------------------------------------------------------------------ blocks */
 
-/* Takes the block; nothing when it is NULL. */
+/* Takes the block. NULL: nothing is appended. */
 static void append(json_t *blocks, json_t *block)
 {
     if (block)
         json_array_append_new(blocks, block);
 }
 
-/* NULL: a blank one, which is refused. */
+/* NULL for a blank text, which the API refuses. */
 static json_t *text_block(struct view text)
 {
     if (view_trimmed(text).len == 0)
@@ -237,7 +240,7 @@ static json_t *image_block(struct view url)
                      json_stringn(data.data.data, data.data.len));
 }
 
-/* What is not known here goes as it is: the endpoint says what it is about. */
+/* A part of another type is sent as it is: the endpoint judges it. */
 static json_t *part_block(json_t *part)
 {
     struct view image = part_image(part);
@@ -262,8 +265,7 @@ static void append_content(json_t *blocks, const json_t *message)
 
 /* ---------------------------------------------------------------- messages */
 
-/* The content of the last message when it is of that side, else of a new one.
- */
+/* The content of the last message if it has that role, else of a new one. */
 static json_t *content_of(struct writer *writer, const char *role)
 {
     json_t *last =
@@ -276,7 +278,7 @@ static json_t *content_of(struct writer *writer, const char *role)
     return json_object_get(last, "content");
 }
 
-/* The user's message ends here: results first. */
+/* Ends the user's message: results first, as the API wants them. */
 static void end_user(struct writer *writer)
 {
     if (json_array_size(writer->results) + json_array_size(writer->said) > 0) {
@@ -334,6 +336,7 @@ static bool is_thinking(const json_t *block)
     return view_is(type, "thinking") || view_is(type, "redacted_thinking");
 }
 
+/* Thinking at the end of a message is refused, so it is left out. */
 static void write_assistant(struct writer *writer, const json_t *message)
 {
     static const struct block_events events = { on_kept, on_text, on_call };
@@ -399,7 +402,8 @@ static void set_tools(json_t *body, const struct model_endpoint *endpoint,
             json_pack("{s:s}", "type", request->last ? "none" : "auto"));
 }
 
-/* The last block of the list; nothing when it may not be marked. */
+/* Marks the last block of the list: all up to it is cached. Thinking may not be
+ * marked. */
 static void mark_cached(const struct model_endpoint *endpoint, json_t *blocks)
 {
     size_t count = json_array_size(blocks);
@@ -413,8 +417,9 @@ static void mark_cached(const struct model_endpoint *endpoint, json_t *blocks)
     json_array_set_new(blocks, count - 1, last);
 }
 
-/* Tools come before the instructions, and are cached with them. What nobody
- * will go on with is not worth its price. */
+/* The API puts tools before the instructions, so one mark caches both. In the
+ * last request the conversation is not marked: nobody will read that cache, and
+ * to write it has a price. */
 static void mark_all(json_t *body, const struct model_endpoint *endpoint,
                      bool last)
 {
@@ -445,8 +450,8 @@ static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
     return most > 0 ? most : DEFAULT_MAX_TOKENS + thinking_budget(endpoint);
 }
 
-/* A chain of calls that has begun without thinking cannot be gone on with in
- * thinking: another endpoint began it. */
+/* Whether the chain of calls that the request continues began with thinking. If
+ * another endpoint began it, it did not, and the API then refuses thinking. */
 static bool chain_thinks(const json_t *messages)
 {
     size_t count = json_array_size(messages);
@@ -461,6 +466,8 @@ static bool chain_thinks(const json_t *messages)
     return is_thinking(json_array_get(content, 0));
 }
 
+/* Removes thinking where the API would refuse it. Its budget must also be
+ * smaller than the maximum. */
 static void fit_thinking(json_t *body, const struct model_endpoint *endpoint,
                          uint64_t max_tokens)
 {
@@ -504,7 +511,8 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     return body;
 }
 
-/* It takes a temperature of 1 at most, and none beside thinking. */
+/* The API takes a temperature of 1 at most, and no such parameter beside
+ * thinking. */
 static void set_sampling(json_t *parameters, const char *name, json_t *value)
 {
     bool high =
@@ -518,7 +526,7 @@ static void set_sampling(json_t *parameters, const char *name, json_t *value)
         json_object_set(parameters, name, value);
 }
 
-/* The others it does not have. */
+/* The API has no other ones. */
 static void set_parameter(json_t *parameters, const char *name, json_t *value)
 {
     if (strcmp(name, "stop") == 0)

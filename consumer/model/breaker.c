@@ -13,7 +13,8 @@ static uint64_t ask(struct breaker *breaker, bool counts, uint64_t now_ms)
     if (breaker->until_ms > now_ms + wait)
         wait = breaker->until_ms - now_ms;
     if (wait == 0 && is_open(breaker) && breaker->probing)
-        wait = BREAKER_REST_MS / 4;
+        wait = BREAKER_REST_MS / 4; /* the probe should have ended by then */
+    /* Last, because it counts the request when it lets it pass. */
     if (wait == 0 && counts)
         wait = rate_ask(&breaker->rate, now_ms);
     if (wait == 0)

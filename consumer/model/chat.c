@@ -1,4 +1,7 @@
-/* chat.c - the dialect of chat-completions. */
+/* chat.c - the dialect of chat-completions.
+ *
+ * Messages are in this form already, so writing changes little. Reading has
+ * more to do: many servers speak this dialect, each a little differently. */
 #include <string.h>
 
 #include "consumer/model/dialect.h"
@@ -11,13 +14,13 @@
 #include "consumer/model/sampling.h"
 #include "schemas/message/buf.h"
 
-/* --------------------------------------- reasoning that stands in the text */
+/* --------------------------------------------------- reasoning in the text */
 
-/* <think> ... </think>: some models, or endpoints that do not take it out,
- * write it there. It is told as reasoning and is no part of the answer; the
- * endpoint that said it gets it back as it was, as some models need it in a
- * chain of tool calls, and the templates of the others leave it out. Only what
- * begins the text counts: behind that it may be spoken of. */
+/* Some models write <think> ... </think> into their text, and their endpoint
+ * does not take it out. It is told as reasoning and is no part of the answer.
+ * It goes back unchanged to the endpoint it came from: some models need it in a
+ * chain of tool calls, and the templates of others leave it out. Only at the
+ * beginning of the text: further on, the text may be about such marks. */
 
 static const char OPENING[] = "<think>";
 static const char CLOSING[] = "</think>";
@@ -41,7 +44,7 @@ static struct view rest_of(struct view text, size_t from)
     return (struct view){ text.data + from, text.len - from };
 }
 
-/* Where the mark is; text.len when it is not. */
+/* The position of the mark; text.len when it is not there. */
 static size_t find(struct view text, const char *mark)
 {
     const char *at =
@@ -50,7 +53,7 @@ static size_t find(struct view text, const char *mark)
     return at ? (size_t)(at - text.data) : text.len;
 }
 
-/* How many of the last bytes may be the beginning of the mark. */
+/* How many bytes at the end of the text may be the beginning of the mark. */
 static size_t tail_of(struct view text, const char *mark)
 {
     size_t tail = strlen(mark) - 1;
@@ -68,7 +71,7 @@ static void think(struct reply *reply, struct view text)
     reply_add_reasoning(reply, text);
 }
 
-/* Each step takes from what is held; false: it needs more. */
+/* Each step takes from what is held. False: it needs more text. */
 static bool step_may(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
@@ -127,6 +130,7 @@ static void keep(struct reply *reply, struct view whole)
                                 json_stringn(whole.data, whole.len)));
 }
 
+/* Keeps the thought, if there was one, and gives what is held as text. */
 static void pass_on(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
@@ -138,7 +142,7 @@ static void pass_on(struct reply *reply)
     buf_clear(&thought->held);
 }
 
-/* The next piece of the content. */
+/* Takes the next piece of the content. */
 static void thought_feed(struct reply *reply, struct view text)
 {
     struct reply_thought *thought = &reply->thought;
@@ -158,8 +162,8 @@ static void thought_feed(struct reply *reply, struct view text)
         pass_on(reply);
 }
 
-/* It never closed: then it is the answer, unless something else is, or it was
- * cut off. */
+/* The mark was never closed. Then the thought is the answer, unless the reply
+ * was cut off, or has calls. */
 static void end_open(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
@@ -172,7 +176,7 @@ static void end_open(struct reply *reply)
     }
 }
 
-/* On a line of its own, before any code: with code, or in a sentence, it may
+/* Whether a closing mark is alone on its line and before any code. Else it may
  * be part of an answer. */
 static bool closes_alone(struct view text, size_t at)
 {
@@ -185,8 +189,9 @@ static bool closes_alone(struct view text, size_t at)
            find(before, "<execute>") == at && find(before, "<code>") == at;
 }
 
-/* The opening mark was in the prompt: it has been told as text, and is taken
- * out of the answer. */
+/* A closing mark without an opening one: the template has put that into the
+ * prompt. The thought was told as text by then; it is taken out of the answer.
+ */
 static void end_closing(struct reply *reply)
 {
     struct view text = buf_view(&reply->content);
@@ -204,7 +209,7 @@ static void end_closing(struct reply *reply)
     buf_drop(&reply->content, text.len - after.len);
 }
 
-/* The content has ended: what was held back, and a mark that only closes. */
+/* The content has ended: gives what was held back. */
 static void thought_end(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
@@ -220,7 +225,7 @@ static void thought_end(struct reply *reply)
 
 /* ------------------------------------------------------------------- reply */
 
-/* A part of Mistral's that is reasoning: it goes back where it was. */
+/* A part of Mistral's that is reasoning: it goes back in its place. */
 static void add_thinking(struct reply *reply, const json_t *part,
                          const json_t *thinking)
 {
@@ -267,7 +272,7 @@ static void take_content(struct reply *reply, const json_t *delta)
         add_part(reply, part);
 }
 
-/* Two names; who sends both says the same twice. */
+/* There are two names. An endpoint that sends both says the same in both. */
 static void take_reasoning(struct reply *reply, const json_t *delta)
 {
     static const char *const names[] = { "reasoning_content", "reasoning" };
@@ -301,7 +306,7 @@ static void take_delta(struct reply *reply, const json_t *delta)
         reply_calls_add_legacy(&reply->calls, function);
 }
 
-/* Dollars: OpenRouter says them. */
+/* In dollars, as OpenRouter says it. */
 static void take_cost(struct reply *reply, const json_t *cost)
 {
     reply->has_cost = json_is_number(cost) && json_number_value(cost) >= 0;
@@ -309,8 +314,8 @@ static void take_cost(struct reply *reply, const json_t *cost)
         reply->has_cost ? price_micro(json_number_value(cost)) : 0;
 }
 
-/* What was written to the cache, as OpenAI and OpenRouter say it, LiteLLM, and
- * who passes on what Anthropic says. */
+/* The tokens written to the cache, under the names of OpenAI and OpenRouter, of
+ * LiteLLM, and of proxies that pass on Anthropic's. */
 static uint64_t written_of(const json_t *usage, const json_t *details)
 {
     uint64_t written = reply_tokens(details, "cache_write_tokens");
@@ -322,7 +327,9 @@ static uint64_t written_of(const json_t *usage, const json_t *details)
     return written;
 }
 
-/* The last one counts: where several chunks have one, each holds the whole. */
+/* The last usage counts: when several chunks have one, each is of the whole
+ * reply.
+ */
 static void take_usage(struct reply *reply, const json_t *usage)
 {
     const json_t *details = json_object_get(usage, "prompt_tokens_details");
@@ -347,7 +354,7 @@ static bool is_filled(const json_t *value)
            json_string_length(value) > 0;
 }
 
-/* A text, calls, a refusal: not only whose it is. */
+/* Whether a message has more in it than its role. */
 static bool says_something(const json_t *message)
 {
     static const char *const names[] = { "content",           "tool_calls",
@@ -360,9 +367,10 @@ static bool says_something(const json_t *message)
     return false;
 }
 
-/* A chunk has a delta and a plain body a message. Some servers write both: then
- * the message counts, unless it says nothing, or comes at the end of a stream
- * and says once more what has been said. */
+/* A chunk has a delta, a plain body a message. Some servers send both. In a
+ * plain body the message counts, unless only the delta says something. In a
+ * stream the delta counts, unless only the message says something and nothing
+ * has come before: else it repeats the whole reply. */
 static const json_t *text_of_choice(const struct reply *reply,
                                     const json_t *choice)
 {
@@ -419,9 +427,9 @@ enum { MAX_CONTENT = 4 << 20 };
 /* ----------------------------------------------------------- what was kept */
 
 struct content {
-    struct buf text; /* its text, with the reasoning that stands in it */
-    json_t *parts;
-    bool has_parts; /* Mistral's: a list it has to be */
+    struct buf text; /* the text, with reasoning between its marks */
+    json_t *parts;   /* the same as a list of parts */
+    bool has_parts;  /* Mistral's reasoning: it must go back as parts */
 };
 
 static void on_kept(void *owner, json_t *kept)
@@ -459,7 +467,7 @@ static void on_call(void *owner, const json_t *call)
     (void)call;
 }
 
-/* The content with its reasoning where it was. A new reference. */
+/* The content with its reasoning in its place. A new reference. */
 static json_t *content_as_said(const struct model_endpoint *endpoint,
                                const json_t *message)
 {
@@ -480,8 +488,9 @@ static json_t *content_as_said(const struct model_endpoint *endpoint,
 
 /* ---------------------------------------------------------------- messages */
 
-/* What another endpoint said only for itself is left out; some endpoints
- * refuse content null, some "". A new reference, or NULL: it stays as it is. */
+/* The content as this endpoint takes it: with the reasoning that came from it,
+ * and not null, or not "", where it refuses that. A new reference; NULL: as it
+ * is. */
 static json_t *fit_content(const struct model_endpoint *endpoint,
                            const json_t *message)
 {
@@ -522,8 +531,8 @@ static json_t *fit_messages(const struct model_endpoint *endpoint,
     return list;
 }
 
-/* What must not be called is shown all the same: some endpoints refuse a
- * history of calls without it. */
+/* Tools that must not be called (last) are shown all the same: some endpoints
+ * refuse a history of calls without them. */
 static void set_tools(json_t *body, const struct model_endpoint *endpoint,
                       json_t *tools, bool last)
 {
@@ -605,7 +614,7 @@ static const struct dialect_lesson lessons[] = {
     { "stream_options", QUIRK_NO_STREAM_OPTIONS },
     { "stream", QUIRK_NO_STREAM },
     { "tool_choice", QUIRK_NO_TOOL_CHOICE },
-    /* Who refuses the one proposes the other: look for the old one first */
+    /* A refusal of one names the other as well: max_tokens must come first. */
     { "max_tokens", QUIRK_MAX_COMPLETION_TOKENS },
     { "max_completion_tokens", QUIRK_NO_MAX_TOKENS },
     { NULL, 0 },

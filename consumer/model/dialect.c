@@ -56,7 +56,8 @@ static bool is_plain(char byte)
     return isalnum((unsigned char)byte) || byte == '_' || byte == '-';
 }
 
-/* FNV-1a: ids are told apart by it, nobody is kept from making two alike. */
+/* FNV-1a: enough to tell ids apart; two ids of one hash can be made on purpose.
+ */
 static unsigned long long hash_of(struct view id)
 {
     unsigned long long hash = 14695981039346656037ULL;

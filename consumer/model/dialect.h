@@ -2,12 +2,12 @@
  *
  * The conversation and the journal hold chat-completions messages. A dialect
  * writes them as its endpoint wants them, and makes an assistant message of
- * what comes back; nobody else knows that there is more than one.
+ * what comes back. No other code depends on which dialect it is.
  *
  *   messages --write--> body --> HTTP --> bytes --take, end--> message
  *
- * What only the endpoint that said it understands (signed or encrypted
- * reasoning) is in the message's member "opaque": see reasoning.h. */
+ * Signed or encrypted reasoning, which only its endpoint understands, is kept
+ * in the message's member "opaque": see reasoning.h. */
 #ifndef CONSUMER_DIALECT_H
 #define CONSUMER_DIALECT_H
 
@@ -21,51 +21,55 @@ struct model_endpoint;
 struct model_request;
 struct reply;
 
-/* A parameter that an endpoint may refuse, and what is done without it. */
+/* A parameter that an endpoint may refuse, and the quirk that is learned from a
+ * refusal: see model_body_learn(). The first row that fits counts. */
 struct dialect_lesson {
-    const char *parameter; /* NULL ends */
-    unsigned quirk;
+    const char *parameter; /* as refusals name it; NULL ends the list */
+    unsigned quirk;        /* enum endpoint_quirk */
 };
 
-/* Whether a reply can be fetched when its stream has broken off. */
+/* Whether the endpoint keeps replies, so that one can be fetched by its id
+ * after its stream has broken off. */
 enum reply_storage {
     KEEPS_NONE,
-    KEEPS_MADE,   /* one that has come to its end */
-    KEEPS_MAKING, /* it is made on, whoever listens, until it is cancelled */
+    KEEPS_MADE,   /* only replies that were made to their end */
+    KEEPS_MAKING, /* replies are made to their end, even without a listener,
+                     unless they are cancelled */
 };
 
+/* A dialect is a constant table of functions without state. */
 struct dialect {
     const char *name;       /* in QUERN_MODELS */
-    const char *what;       /* "a chat-completions reply" */
+    const char *what;       /* "a chat-completions reply", for sentences */
     const char *path;       /* behind the endpoint's URL */
-    const char *key_header; /* "Name: %s", of the key */
+    const char *key_header; /* "Name: %s", with the key as %s */
     const char *header;     /* one more; NULL: none */
     const struct dialect_lesson *lessons;
-    bool free_cache; /* its limits do not count what is read from the cache */
+    bool free_cache; /* rate limits do not count tokens read from the cache */
 
-    /* The body of the request: a new reference. */
+    /* The body of a request, in JSON: a new reference. */
     json_t *(*write)(const struct model_endpoint *endpoint,
                      const struct model_request *request);
-    /* Puts one of a job's parameters among those of a request, as the endpoint
-     * calls it, or leaves it out where there is no such thing. value is
-     * borrowed. */
+    /* Adds one of a job's parameters to those of a request, under the dialect's
+     * own name, or leaves it out when the dialect has no such parameter. value
+     * is borrowed. */
     void (*set_parameter)(json_t *parameters, const char *name, json_t *value);
     /* How many tokens that body allows the reply; 0: it does not say. */
     uint64_t (*max_tokens)(const struct model_endpoint *endpoint,
                            const struct model_request *request);
 
-    /* What becomes of replies to such requests, and where they are, behind the
-     * endpoint's URL, by their id (%s): all three, or none, and then nothing is
-     * kept. */
+    /* How replies are kept, and where: kept_path is behind the endpoint's URL
+     * and has %s for the id; kept_query gives "?..." or "". All three are NULL
+     * in a dialect without kept replies. */
     enum reply_storage (*keeping)(const struct model_endpoint *endpoint);
     const char *kept_path;
-    /* What is to be asked for with it: "?...", or "". */
     const char *(*kept_query)(const struct model_endpoint *endpoint);
 
-    /* One event of a stream, or a plain body (event: ""; json: NULL when it is
-     * none). False: it does not show that the model still works on it. */
+    /* Takes one event of a stream, or a plain body (event: ""; json: NULL when
+     * the body is no JSON). False: it does not show that the model is still at
+     * work, as a ping does not. */
     bool (*take)(struct reply *reply, struct view event, const json_t *json);
-    /* All has come. May be NULL. */
+    /* All events have been taken. May be NULL. */
     void (*end)(struct reply *reply);
 };
 
@@ -78,23 +82,27 @@ const struct dialect *dialect_find(const char *name);
 
 /* ------------------ parts of messages, for dialects that write them anew */
 
-/* "data:image/png;base64,..." taken apart. False: it is another URL. */
+/* The parts of "data:image/png;base64,...", borrowed from the URL. False: it is
+ * another URL. */
 struct data_url {
     struct view mime, data;
 };
 bool data_url_read(struct view url, struct data_url *out);
 
-/* The URL of an image part, {url} or the URL alone; empty: it is none. */
+/* The URL of an image part, which is in {url} or the member itself. Empty: the
+ * part is no image. */
 struct view part_image(const json_t *part);
 
-/* The id of a call as every endpoint takes it, [A-Za-z0-9_-]{1,64}: its own
- * when it is one, else one made of it, the same each time and for no other. */
+/* The id of a call in a form that every endpoint takes, [A-Za-z0-9_-]{1,64}:
+ * the id itself if it is of that form, else one derived from it. The same id
+ * always gives the same result, so a call and its result still match. */
 json_t *call_id_json(struct view id);
 
-/* A tool's parameters; an object without members when it has none. */
+/* A tool's JSON Schema; that of an empty object when it has none. A new
+ * reference. */
 json_t *tool_schema(const json_t *function);
 
-/* What the operator's parameters say, a number; 0: nothing. */
+/* A member of the operator's parameters that is a number of tokens; 0: none. */
 uint64_t parameter_tokens(const struct model_endpoint *endpoint,
                           const char *name);
 

@@ -83,7 +83,8 @@ static bool bad_member(struct err *err, const char *name, const char *want)
     return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", name, want);
 }
 
-/* That of the url and of "query" are both sent, in either order. */
+/* "url" may have a query, and "query" adds to it: both are sent, in the order
+ * in which the file has them. */
 static void add_query(struct model_endpoint *endpoint, struct view query)
 {
     char *before = endpoint->query;
@@ -115,7 +116,8 @@ static bool set_url(struct model_endpoint *endpoint, const char *url,
     return true;
 }
 
-/* Some have the URL of a request at hand, not that of the API. */
+/* Operators often paste the URL of a request, and not that of the API. The
+ * dialect must be known before its path can be cut off. */
 static void cut_path(struct model_endpoint *endpoint)
 {
     assert(endpoint->url);
@@ -135,7 +137,8 @@ static void add_escaped(struct buf *out, const char *text)
             buf_printf(out, "%%%02X", (unsigned char)*text);
 }
 
-/* The endpoint of a model is not told for whom it is asked. */
+/* Headers of an endpoint are made once, not for each job, so {{job...}} has no
+ * meaning there. */
 static bool set_headers(struct model_endpoint *endpoint, json_t *value,
                         struct err *err)
 {
@@ -171,7 +174,7 @@ static bool set_query(struct model_endpoint *endpoint, json_t *value,
     return true;
 }
 
-/* Without the line end that editors leave in such files. */
+/* The key is the first line: editors leave a line end in such files. */
 static bool read_key(struct model_endpoint *endpoint, const char *path,
                      struct err *err)
 {
@@ -206,7 +209,7 @@ static bool set_dialect(struct model_endpoint *endpoint, const char *name,
     return true;
 }
 
-/* file: in which it stands. */
+/* file: the one that is read; a path in it is relative to it. */
 static bool set_text(struct model_endpoint *endpoint, const char *file,
                      const char *name, const json_t *value, struct err *err)
 {
@@ -403,7 +406,8 @@ static void put_default_first(struct endpoints *endpoints)
     endpoints->items[at] = first;
 }
 
-/* A chain of them comes to an end, at one that there is. */
+/* Each chain of fallbacks must come to an end, and name only endpoints that
+ * there are. */
 static bool check_fallbacks(const struct endpoints *endpoints, struct err *err)
 {
     for (size_t i = 0; i < endpoints->count; i++) {

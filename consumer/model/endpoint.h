@@ -11,16 +11,17 @@
  *    "claude":  {"url": "https://api.anthropic.com/v1", "dialect": "anthropic",
  *                "model": "claude-sonnet-4-5", "key_file": "/run/secrets/a"}}
  *
- * and from base_url, key and model, which make "default" unless the file has
- * one. Without a "default" the file's first entry is it.
+ * and from base_url, key and model (OPENAI_BASE_URL and so on), which make an
+ * entry "default" unless the file has one. If there is no "default", the file's
+ * first entry is used as such.
  *
  * "dialect" is chat (chat-completions, the default), anthropic (Messages) or
  * responses (OpenAI Responses).
  *
- * "headers" go with each request, "query" behind its path: Azure's classic
- * form, whose "url" may be that of the API or of the whole path, with a query
- * or not.
- * ${NAME} in a header is of the environment, and told to nobody.
+ * "headers" are sent with each request, "query" is put behind its path. That is
+ * Azure's classic form. "url" may be that of the API or of a request, with a
+ * query or without. ${NAME} in a header is a variable of the environment, and
+ * secret.
  *
  *   {"azure": {"url": "https://x.openai.azure.com/openai/deployments/gpt-4o",
  *              "query": {"api-version": "2024-10-21"},
@@ -30,8 +31,8 @@
  *
  * The path in key_file is relative to this file. ../MODELS.md has every member.
  *
- * Endpoints are counted: a table may be loaded anew while calls still run on
- * an endpoint of the old one. Nothing here ever prints a key. */
+ * Endpoints have counted references: a table may be loaded anew while calls
+ * still run at an endpoint of the old one. Nothing here ever prints a key. */
 #ifndef CONSUMER_ENDPOINT_H
 #define CONSUMER_ENDPOINT_H
 
@@ -45,7 +46,9 @@
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 
-/* What an endpoint turned out not to take; learned from its first refusal. */
+/* What an endpoint does not take, learned from its refusals
+ * (model_body_learn()). Later requests leave it out. Kept as long as the
+ * endpoint's entry. */
 enum endpoint_quirk {
     QUIRK_NO_STREAM_OPTIONS = 1 << 0,
     QUIRK_MAX_COMPLETION_TOKENS = 1 << 1, /* instead of max_tokens */
@@ -56,8 +59,8 @@ enum endpoint_quirk {
     QUIRK_NO_STREAM = 1 << 6,        /* a plain body only */
     QUIRK_NO_CACHE = 1 << 7,         /* no cache_control */
     QUIRK_NO_ENCRYPTED = 1 << 8,     /* no reasoning to be sent back */
-    QUIRK_BLIND = 1 << 9,            /* no pictures, whatever was said */
-    /* Of what a job says: */
+    QUIRK_BLIND = 1 << 9,            /* no pictures, whatever "sees" says */
+    /* Parameters of a job: */
     QUIRK_NO_TEMPERATURE = 1 << 10,
     QUIRK_NO_TOP_P = 1 << 11,
     QUIRK_NO_SEED = 1 << 12,
@@ -66,30 +69,34 @@ enum endpoint_quirk {
     QUIRK_NO_SAMPLING = 1 << 15, /* any other parameter */
 };
 
+/* One endpoint: its settings, constant, then what was learned about it: quirks,
+ * window, breaker. Freed with its last reference. */
 struct model_endpoint {
-    char *name; /* what a job says */
+    char *name; /* by which jobs choose it */
     const struct dialect *dialect;
     char *url;   /* of the API, without query and the slash at its end */
     char *query; /* behind each path, without its ?; NULL: none */
     struct headers headers; /* with each request */
-    char *key;              /* NULL: none is shown */
-    char *model;            /* what the endpoint calls it */
-    char *fallback;         /* asked in its place when it fails; NULL: none */
-    bool unnamed;           /* nobody has said: it is asked for "default" */
-    json_t *parameters;     /* put into every request; may be NULL */
-    json_t *job_parameters; /* what jobs may say of them, see sampling.h */
-    bool sees;              /* pictures may be shown to it */
-    bool summarises;        /* it is asked for a summary of what a conversation
-                               leaves out; else it is left out */
-    uint64_t window;        /* tokens of a request and its reply; 0: unknown */
+    char *key;              /* NULL: none is sent */
+    char *model;            /* the name that the endpoint has for the model */
+    char *fallback;         /* name of the endpoint that is asked when this one
+                               fails; NULL: none */
+    bool unnamed;           /* model is "default" because nothing was set */
+    json_t *parameters;     /* the operator's, in every request; may be NULL */
+    json_t *job_parameters; /* rules for those of jobs: sampling.h; or NULL */
+    bool sees;              /* it takes pictures */
+    bool summarises;        /* what does not fit into the window is summarised
+                               by it; else it is dropped */
+    uint64_t window;        /* tokens of a request and its reply together; 0:
+                               unknown, and learned from the first refusal */
     struct price price;     /* of its tokens */
     uint64_t first_byte_ms; /* until the reply starts; 0: default */
     uint64_t idle_ms;       /* between two pieces of it; 0: default */
     uint64_t total_ms;      /* 0: default */
     unsigned quirks;        /* enum endpoint_quirk, learned */
     struct breaker breaker;
-    uint64_t shared_ms; /* breaker.asked_ms that the fleet knows:
-                           queue/fleet_endpoints.h */
+    uint64_t shared_ms; /* the value of breaker.asked_ms that the fleet knows;
+                           written by queue/fleet_endpoints.c only */
     unsigned refs;
 };
 
@@ -98,7 +105,7 @@ enum { MAX_ENDPOINTS = 64 };
 struct endpoints {
     struct model_endpoint *items[MAX_ENDPOINTS]; /* the default comes first */
     size_t count;
-    const char *file; /* that is being loaded */
+    const char *file; /* of the load; borrowed from its source */
 };
 
 /* Where the table comes from; each member may be NULL. base_url falls back to
@@ -116,16 +123,18 @@ bool endpoints_load(struct endpoints *endpoints,
                     const struct endpoint_source *source, struct err *err);
 void endpoints_finish(struct endpoints *endpoints);
 
-/* Takes a reference. By name, else by what the endpoint calls its model; an
- * empty name means the default. NULL: not configured, and err (unknown_model)
- * names what is. Give it back to endpoint_free(). */
+/* Finds an endpoint by its name, else by the name of its model; "" means the
+ * default. A new reference. NULL: there is none; the error unknown_model names
+ * those that there are. */
 struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
                                       struct view name, struct err *err);
+/* Takes and gives back a reference. endpoint_free() accepts NULL. */
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint);
-bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks);
-/* Its key and the secrets of its headers, starred out: endpoints repeat them.
- */
-void endpoint_hide(const struct model_endpoint *endpoint, char *text);
 void endpoint_free(struct model_endpoint *endpoint);
+/* Whether any of these quirks was learned. */
+bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks);
+/* Stars out the key and the secrets of headers and query in text, a sentence,
+ * in place: endpoints repeat what they were sent. */
+void endpoint_hide(const struct model_endpoint *endpoint, char *text);
 
 #endif

@@ -9,6 +9,7 @@
 
 static bool complain(struct err *err, const char *path, json_error_t *error)
 {
+    /* jansson quotes the text at which it stopped, which may be a key. */
     char *quote = strstr(error->text, " near '");
     if (quote)
         *quote = '\0';

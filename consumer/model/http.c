@@ -1,8 +1,12 @@
 /* http.c - HTTP requests on a libuv loop.
  *
- * curl keeps the time of the connection and of the whole; the times between
- * payloads are ours, looked after by one timer for all calls, because curl
- * counts bytes, and keep-alive comments are bytes too. */
+ * curl bounds the time of the connection and of the whole. The times between
+ * payloads are bounded here, by one timer for all calls: curl counts bytes, and
+ * comments that only keep a connection alive are bytes, too.
+ *
+ * curl may not be entered from its own callbacks (multi.busy). A call that is
+ * started or cancelled there is only marked, and settle() does it afterwards.
+ */
 #include "consumer/model/http.h"
 
 #include <assert.h>
@@ -19,11 +23,13 @@ enum {
     FIRST_BYTE_MS = 300 * 1000,
     IDLE_MS = 120 * 1000,
     TOTAL_MS = 600 * 1000,
-    LINGER_MS = 200, /* for the end of a body whose rest is not wanted */
+    /* For the end of a body whose rest is not wanted: a body that ends well
+     * leaves a connection that can be used again. */
+    LINGER_MS = 200,
     SWEEP_MS = 100,
-    STEP_BYTES = 128 << 10,  /* of a body, before others have their turn */
-    BUFFER_BYTES = 2 << 10,  /* one per running call: thousands of them */
-    UPLOAD_BYTES = 16 << 10, /* the same; the least that curl takes */
+    STEP_BYTES = 128 << 10,  /* of a body, before other calls have their turn */
+    BUFFER_BYTES = 2 << 10,  /* small: one for each of thousands of calls */
+    UPLOAD_BYTES = 16 << 10, /* the same; curl takes no less */
     MAX_RETRY_AFTER_S = 7 * 24 * 3600,
 };
 
@@ -35,23 +41,23 @@ struct http_call {
     struct http_events events;
     void (*on_sent)(void *owner);
     http_guard *guard;
-    const char *keep; /* a header, a literal */
+    const char *keep; /* of the request; borrowed */
     void (*on_headers)(void *owner, struct http_headers *headers);
     void *owner;
-    bool added;     /* curl has it */
-    bool cancelled; /* from inside curl: freed after it */
-    bool stopped;   /* the rest is not wanted */
+    bool added;     /* it is in curl's multi handle */
+    bool cancelled; /* from inside curl: settle() frees it */
+    bool stopped;   /* on_body() said HTTP_STOP */
     bool too_large;
-    bool late;          /* our own timer ended it; text says why */
-    struct view unsent; /* of the request's body */
-    size_t bytes, max_bytes;
-    uint64_t step; /* of curl's, in which so many came: */
-    size_t step_bytes;
-    bool paused;
-    uint64_t due_ms;  /* of loop time: the next payload */
-    uint64_t wait_ms; /* for it */
+    bool late;               /* on_sweep() ended it; text says why */
+    struct view unsent;      /* what is left of the request's body */
+    size_t bytes, max_bytes; /* of the answer's body */
+    uint64_t step;     /* the last one of multi.steps that brought bytes */
+    size_t step_bytes; /* so many of them */
+    bool paused;       /* it has had its turn; on_resume() goes on */
+    uint64_t due_ms;   /* loop time by which the next payload must come */
+    uint64_t wait_ms;  /* how long that is waited for */
     uint64_t idle_ms;
-    char text[CURL_ERROR_SIZE];
+    char text[CURL_ERROR_SIZE]; /* curl's sentence, or ours when late */
 };
 
 struct http {
@@ -59,8 +65,8 @@ struct http {
     uv_timer_t sweep;
     uv_idle_t resume; /* while there are calls that are paused */
     struct http_call *calls;
-    uint64_t due_ms; /* none of theirs is before: there may be thousands */
-    bool unsettled;  /* calls were started or cancelled inside curl */
+    uint64_t due_ms; /* no call is due before: spares a walk over thousands */
+    bool unsettled;  /* calls were started or cancelled from inside curl */
     void (*closed)(void *owner);
     void *owner;
 };
@@ -114,7 +120,7 @@ static const char *header(CURL *easy, const char *name)
                : NULL;
 }
 
-/* Theirs: what begins at a time of day does so by the clock that says it. */
+/* Now, by the server's clock, which its dates are to be compared with. */
 static time_t time_of(CURL *easy)
 {
     const char *date = header(easy, "date");
@@ -150,7 +156,7 @@ static int read_should_retry(CURL *easy)
     return strcmp(value, "true") == 0 ? 1 : strcmp(value, "false") ? 0 : -1;
 }
 
-/* A longer one is none: half of it would be another one. */
+/* A value that does not fit is left out: cut, it would be another value. */
 static void copy_header(CURL *easy, const char *name, char *room, size_t size)
 {
     const char *value = header(easy, name);
@@ -176,7 +182,8 @@ uint64_t http_header_time(const struct http_headers *headers)
     return (uint64_t)time_of(headers->easy) * 1000;
 }
 
-/* Once: with the first of the body, or with the end when there is none. */
+/* Once: with the first bytes of the body, or with the end when there is none.
+ */
 static void tell_headers(struct http_call *call)
 {
     struct http_headers headers = { .easy = call->easy };
@@ -186,7 +193,8 @@ static void tell_headers(struct http_call *call)
     call->on_headers = NULL;
 }
 
-/* curl marks the time just before it sends: no mark, nothing was sent. */
+/* curl notes the time just before it sends. Without that time the server
+ * provably has not got the request. */
 static bool was_sent(CURL *easy)
 {
     curl_off_t sent_us = 0;
@@ -234,13 +242,15 @@ static void report(struct http_call *call, CURLcode code)
     else if (response.end != HTTP_ANSWERED)
         snprintf(response.text, sizeof(response.text), "%s",
                  *call->text ? call->text : curl_easy_strerror(code));
+    /* Freed first, so that the owner never has a call that is over. */
     call_free(call);
     events.on_done(owner, &response);
 }
 
-/* The request's body, once: on a connection that it had kept and lost, curl
- * would send a POST again by itself, and a model's answer is paid for twice.
- * What it cannot rewind it reports, unless no byte of it was sent. */
+/* Gives curl the request's body, once. With CURLOPT_POSTFIELDS curl would send
+ * a POST again by itself after a kept connection has broken, and a model's
+ * answer would be paid for twice. There is no function to rewind, so curl
+ * reports the failure instead, unless it had sent no byte of the body. */
 static size_t on_read(char *room, size_t one, size_t len, void *owner)
 {
     struct http_call *call = owner;
@@ -266,7 +276,7 @@ static void await(struct http_call *call, uint64_t wait_ms)
         http->due_ms = call->due_ms;
 }
 
-/* Goes on with those that were paused, in the loop's next turn. */
+/* Goes on with one paused call for each turn of the loop. */
 static void on_resume(uv_idle_t *resume)
 {
     struct http *http = resume->data;
@@ -282,8 +292,9 @@ static void on_resume(uv_idle_t *resume)
     http_multi_resume(&http->multi, call->easy); /* call may be gone */
 }
 
-/* curl reads on from a server that is as fast as we are: without this nothing
- * else would be done until the body's end, no lease kept. */
+/* Pauses a call that has brought STEP_BYTES in one step. curl reads on for as
+ * long as there are bytes; from a server as fast as we are it would not return
+ * to the loop before the end of the body, and leases would run out. */
 static bool is_too_much(struct http_call *call)
 {
     struct http *http = call->http;
@@ -353,7 +364,8 @@ static void on_sweep(uv_timer_t *timer)
                  call->bytes > 0 ? "nothing new came" : "no answer",
                  (unsigned long long)call->wait_ms);
         report(call, CURLE_OPERATION_TIMEDOUT);
-        call = http->calls; /* the owner may have ended any other call */
+        /* From the start: the owner may have ended any other call. */
+        call = http->calls;
     }
 }
 
@@ -363,7 +375,7 @@ static void call_add(struct http_call *call)
     curl_multi_add_handle(call->http->multi.curl, call->easy);
 }
 
-/* What was asked for while curl was busy. */
+/* Starts and cancels what was marked while curl was busy. */
 static void settle(struct http *http)
 {
     struct http_call *call = http->calls, *next;
@@ -453,9 +465,9 @@ static uint64_t or_default(uint64_t value, uint64_t otherwise)
     return value > 0 ? value : otherwise;
 }
 
-/* Where the system's own certificates are not wanted: as the curl command and
- * OpenSSL call it. One file only, no folder beside it: then curl reads them
- * once and not for every connection, which takes 20 ms. */
+/* The variables with which the curl command and OpenSSL replace the system's
+ * certificates. Only a file, no folder: curl keeps a file's certificates in
+ * memory, but would read a folder for each connection, which takes 20 ms. */
 static void set_certificates(CURL *easy)
 {
     const char *path = getenv("CURL_CA_BUNDLE");
@@ -492,8 +504,8 @@ static void set_transport(CURL *easy, const struct http_request *request)
     set_certificates(easy);
 }
 
-/* curl waits for a "100 Continue" before long bodies; model endpoints never
- * say it. */
+/* "Expect:" keeps curl from waiting for a "100 Continue" before it sends a long
+ * body: model endpoints never send one. */
 static struct curl_slist *make_headers(const char *const *lines)
 {
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
@@ -514,8 +526,8 @@ static curl_socket_t on_open(void *owner, curlsocktype purpose,
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
-/* A connection that is kept has been asked for by others, who may go anywhere;
- * a proxy connects on its own. */
+/* A kept connection was made without this guard, and a proxy connects by
+ * itself: neither would ask. */
 static void set_guard(struct http_call *call)
 {
     CURL *easy = call->easy;

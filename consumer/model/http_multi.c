@@ -40,8 +40,8 @@ void http_multi_resume(struct http_multi *multi, CURL *easy)
     multi->on_step(multi->owner);
 }
 
-/* libuv stops a handle on POLLERR and reports an error: curl, told that the
- * socket is ready, finds out which. */
+/* On POLLERR libuv stops the handle and reports an error. curl is then told
+ * that the socket is ready, and finds out by itself what is wrong. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct socket_watch *watch = poll->data;
@@ -82,8 +82,8 @@ static struct socket_watch *watch_new(struct http_multi *multi,
     return watch;
 }
 
-/* curl wants to know of a socket, or no more. The watch goes at once: the
- * number of the socket may be a new one's in the next moment. */
+/* curl begins or ends to watch a socket. A watch that ends is closed at once:
+ * the number of the socket may belong to a new one in the next moment. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *owner,
                      void *socket_owner)
 {
@@ -114,7 +114,7 @@ static void on_timeout(uv_timer_t *timer)
     step(timer->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* Never steps from here, not even for 0 ms: curl would be inside itself. */
+/* Never steps from here, not even for 0 ms: this is called from inside curl. */
 static int on_timer(CURLM *curl, long wait_ms, void *owner)
 {
     struct http_multi *multi = owner;

@@ -1,5 +1,5 @@
-/* http_multi.h - curl's multi handle driven by a libuv loop: sockets and the
- * one timer. Knows nothing of what is transferred. */
+/* http_multi.h - curl's multi handle driven by a libuv loop: sockets and one
+ * timer. http.c adds the easy handles. */
 #ifndef CONSUMER_HTTP_MULTI_H
 #define CONSUMER_HTTP_MULTI_H
 
@@ -12,10 +12,10 @@ struct http_multi {
     CURLM *curl;
     uv_loop_t *loop;
     uv_timer_t timer;
-    unsigned handles; /* libuv's, that are not closed yet */
-    bool busy;        /* inside curl: handles must not be added or removed */
-    uint64_t steps;   /* into curl: it comes back late from one that is busy */
-    void (*on_step)(void *owner); /* curl did something; not from inside it */
+    unsigned handles; /* of libuv that are not closed yet */
+    bool busy;        /* inside curl: no handle may be added or removed */
+    uint64_t steps;   /* calls into curl so far: names the one that runs */
+    void (*on_step)(void *owner); /* after each of them, outside of curl */
     void (*on_closed)(void *owner);
     void *owner;
 };
@@ -24,10 +24,11 @@ struct http_multi {
 bool http_multi_open(struct http_multi *multi, uv_loop_t *loop,
                      void (*on_step)(void *owner), void *owner);
 
-/* Lets a transfer go on that a write callback has paused: a step of its own. */
+/* Goes on with a transfer that its write callback has paused. It counts as a
+ * step. */
 void http_multi_resume(struct http_multi *multi, CURL *easy);
 
-/* When all easy handles are removed; on_closed comes from the loop. */
+/* All easy handles must have been removed. on_closed comes from the loop. */
 void http_multi_close(struct http_multi *multi, void (*on_closed)(void *owner));
 
 #endif

@@ -10,6 +10,7 @@
 #include "consumer/model/retrieval.h"
 #include "schemas/message/machine.h"
 
+/* Of all bytes of a stream, which are many more than those of its text. */
 enum { MAX_ANSWER = 64 << 20 };
 
 enum model_call_state { READY, ASKING, JUDGING, DONE, STATES };
@@ -21,18 +22,18 @@ struct model_call {
     struct model_request request;
     struct model_events events;
     void *owner;
-    struct buf body; /* until it is sent */
+    struct buf body; /* freed as soon as it is sent */
     char hash[65];
-    uint64_t number;  /* of the request, at its endpoint */
-    uint64_t wait_ms; /* until there is something left of its limits */
-    struct http_call *running;
-    const struct http_response *response; /* JUDGING: of what has ended */
-    struct reply *reply;
-    struct buf error_body;
-    struct model_reply result;
-    struct model_failure failure; /* kind ERR_NONE: it went well */
-    unsigned held;                /* we are inside it, so often */
-    bool freed;                   /* by its owner, from inside a callback */
+    uint64_t number;  /* of the request among those of its endpoint: rate.h */
+    uint64_t wait_ms; /* until its limits allow a request again; 0: now */
+    struct http_call *running;            /* ASKING; else NULL */
+    const struct http_response *response; /* JUDGING: borrowed from http */
+    struct reply *reply;                  /* NULL: no byte of it has come */
+    struct buf error_body;                /* of an answer that is no success */
+    struct model_reply result;            /* borrows from reply */
+    struct model_failure failure;         /* why.kind ERR_NONE: success */
+    unsigned held; /* how often we are inside it: it must not be freed */
+    bool freed;    /* by its owner, while it was held */
 };
 
 static machine_step step_asking, step_judging, step_done;
@@ -59,8 +60,8 @@ static void call_destroy(struct model_call *call)
     free(call);
 }
 
-/* The owner may free the call from inside any callback: while we are in it, it
- * stays. */
+/* The owner may free the call from inside a callback. It stays allocated until
+ * the outermost function that uses it has returned. */
 static void hold(struct model_call *call)
 {
     call->held++;
@@ -112,7 +113,7 @@ static void on_id(void *owner, struct view id)
         call->events.on_kept(call->owner, id);
 }
 
-/* Made when it is needed: thousands of calls wait for their first byte. */
+/* Made with the first byte only: thousands of calls wait for theirs. */
 static struct reply *reply_of(struct model_call *call)
 {
     struct reply_events events = { on_text, on_reasoning, on_call, on_id };
@@ -168,7 +169,8 @@ static void on_done(void *owner, const struct http_response *response)
     release(call);
 }
 
-/* Thousands wait for an answer, each with a request that may be long. */
+/* Frees the body: thousands of calls wait for an answer, and a request may be
+ * long. */
 static void on_sent(void *owner)
 {
     struct model_call *call = owner;
@@ -176,7 +178,7 @@ static void on_sent(void *owner)
     buf_finish(&call->body);
 }
 
-/* Too little is left of a limit: so long. */
+/* Nothing is left of a limit for so long: tells the breaker, and the fleet. */
 static void learn_wait(struct model_call *call, uint64_t wait_ms)
 {
     if (wait_ms == 0)
@@ -186,7 +188,8 @@ static void learn_wait(struct model_call *call, uint64_t wait_ms)
         call->events.on_wait(call->owner);
 }
 
-/* Long before the end of the answer, in which a limit may have begun anew. */
+/* Rates are read when the answer begins: by its end, minutes later, a limit may
+ * have been reset. */
 static void on_headers(void *owner, struct http_headers *headers)
 {
     struct model_call *call = owner;
@@ -223,7 +226,8 @@ static void send_body(struct model_call *call)
                                (struct http_events){ on_body, on_done }, call);
 }
 
-/* A request is on its way, or was just made. */
+/* Sends the request, the first time or without the parameter that was refused.
+ */
 static enum pace step_asking(void *owner)
 {
     struct model_call *call = owner;
@@ -237,7 +241,9 @@ static enum pace step_asking(void *owner)
     return WAIT;
 }
 
-/* False: the request is worth another try at once, without a parameter. */
+/* An error of the endpoint. False: it has refused a parameter; the same request
+ * is to be made again at once, without it. A request with pictures cannot be:
+ * its messages were not kept, so the owner is told to make it anew. */
 static bool judge_error(struct model_call *call)
 {
     struct model_endpoint *endpoint = call->endpoint;
@@ -270,7 +276,8 @@ static bool judge_error(struct model_call *call)
     return true;
 }
 
-/* No answer, or half of one; what came may still be all that matters. */
+/* No answer, or half of one. A reply that had come to its end before the
+ * connection broke counts as whole. */
 static void judge_break(struct model_call *call)
 {
     const struct http_response *response = call->response;
@@ -317,7 +324,7 @@ static void judge_answer(struct model_call *call)
         err_set(why, ERR_RETRY, "model_garbage", "%s", error.message);
 }
 
-/* With what was counted of the reply, if it was whole. */
+/* A whole reply that is no use may be charged for: its usage is reported. */
 static void finish_failure(struct model_call *call)
 {
     struct err *why = &call->failure.why;
@@ -337,7 +344,8 @@ static enum pace step_judging(void *owner)
         .http_status = response->status,
         .retry_after_ms = response->retry_after_ms,
     };
-    /* Below 200 the answer proper never came. */
+    /* A status below 200 is provisional: then the connection broke, and
+     * judge_break() tells what that means. */
     if (response->status >= 300) {
         if (!judge_error(call) &&
             model_body_make(&call->body, call->hash, call->endpoint,
@@ -390,6 +398,7 @@ struct model_call *model_call_new(struct http *http,
     buf_init(&call->error_body, REPLY_MAX_ERROR);
     bool made =
         model_body_make(&call->body, call->hash, endpoint, request, err);
+    /* Pictures are large, and not kept while the model is waited for. */
     call->request.messages =
         request->pictures ? NULL : json_incref(request->messages);
     if (made)

@@ -1,13 +1,14 @@
 /* model.h - one request to a model endpoint, and what came of it.
  *
  *   READY --> ASKING --> JUDGING --> DONE
- *               ^-----------+  (the endpoint does not take a parameter: once
- *                               each, without it)
+ *               ^-----------+  the endpoint refused a parameter: again without
+ *                              it, once for each parameter
  *
- * A call is made first (then its hash is known and the intent can be
- * journaled), started after. Its end is reported once, from the loop, never
- * from inside model_call_start(). Failures are sorted by what a queue has to
- * do about them; trying again is the owner's business.
+ * model_call_new() makes the body, so that its hash can be written into the
+ * intent in the journal before model_call_start() sends it. The end is reported
+ * once, from the loop, never from inside model_call_start(). Failures are
+ * sorted by what a queue has to do about them; the owner tries again
+ * (activity/model_turn.c).
  *
  *   code               kind    when
  *   model_unavailable  retry   no connection, time-out, 408, 409, 425, 429, 5xx
@@ -16,9 +17,10 @@
  *   model_rejected     reject  other 4xx, quota used up
  *   model_context      reject  the request is longer than the model's window
  *   model_refused      reject  refusal, content filter
- *   model_too_long     reject  more than is kept: it would be paid for again
+ *   model_too_long     reject  the reply is larger than what is kept; the next
+ *                              one would be, too, and would be paid for again
  *
- * The texts hold the endpoint's own sentence and never the key. */
+ * The sentences quote the endpoint's own and never hold its key. */
 #ifndef CONSUMER_MODEL_H
 #define CONSUMER_MODEL_H
 
@@ -27,60 +29,66 @@
 #include "consumer/model/model_request.h"
 #include "consumer/model/reply.h"
 
+/* Why a call has failed. Borrowed for the call of on_done(). */
 struct model_failure {
     struct err why;
     unsigned http_status;    /* 0: there was no answer */
-    uint64_t retry_after_ms; /* what the endpoint asked for; 0: nothing */
+    uint64_t retry_after_ms; /* that the endpoint asked for; 0: no wait */
     uint64_t counted;   /* tokens of a request that was too long; 0: unknown */
-    struct usage usage; /* of a reply that was whole, and refused or no use;
-                           zeroed: nothing was counted */
-    bool has_cost;      /* the endpoint has said what that cost */
-    bool blind;         /* it does not take the pictures of the request */
-    bool anew;    /* worth another request at once, which is the owner's to
-                     make: that one's bytes are gone */
-    bool unknown; /* it was sent: it may have been carried out, and charged */
+    struct usage usage; /* of a whole reply that was refused or no use; zeroed:
+                           the endpoint counted nothing */
+    bool has_cost;      /* usage.cost is what the endpoint said */
+    bool blind;         /* the endpoint does not take pictures, or not these */
+    bool anew; /* another request at once may succeed, but the owner must make
+                  it: the pictures of this one are no longer in memory */
+    bool unknown; /* the request was sent: the endpoint may have carried it out
+                     and may charge for it */
 };
 
 struct model_events {
-    /* Pieces of the reply as they come. May be NULL. */
+    /* Pieces of the reply as they come, borrowed. May be NULL. */
     void (*on_text)(void *owner, struct view text);
     void (*on_reasoning)(void *owner, struct view text);
     void (*on_call)(void *owner, struct view tool);
 
-    /* The endpoint keeps the reply under that id, from now on or from its end
-     * on: see retrieval.h. It may say so again. May be NULL; must leave the
-     * call as it is. */
+    /* The endpoint keeps the reply under that id (retrieval.h), from now on or
+     * from its end on. May come more than once. May be NULL; must not free the
+     * call. */
     void (*on_kept)(void *owner, struct view id);
 
-    /* The endpoint is to be left alone, as its breaker knows. May be NULL; must
-     * leave the call as it is. */
+    /* The endpoint has asked for a wait, which its breaker has. May be NULL;
+     * must not free the call. */
     void (*on_wait)(void *owner);
 
-    /* Exactly one of the two is not NULL; both are borrowed, for the call. */
+    /* Exactly one of the two is not NULL; both are borrowed for this call. */
     void (*on_done)(void *owner, const struct model_reply *reply,
                     const struct model_failure *failure);
 };
 
 struct model_call;
 
-/* Takes references to the endpoint, messages and tools. The http must outlive
- * the call. NULL: the messages cannot be written as JSON (too_large). */
+/* Makes the body of the request. Takes references to the endpoint, messages,
+ * tools and parameters; no reference to messages with pictures. The http must
+ * outlive the call. NULL: the body is too large (too_large). */
 struct model_call *model_call_new(struct http *http,
                                   struct model_endpoint *endpoint,
                                   const struct model_request *request,
                                   struct model_events events, void *owner,
                                   struct err *err);
 
-/* SHA-256 of the request body, 64 hexadecimal digits. */
+/* SHA-256 of the body, 64 hexadecimal digits. Another body, after a parameter
+ * was refused, has another hash. */
 const char *model_call_hash(const struct model_call *call);
 
+/* Sends the request. Once. */
 void model_call_start(struct model_call *call);
 
-/* The text that has come so far, borrowed; empty: none, or call is NULL. */
+/* The text of the reply so far, borrowed until the loop goes on. Empty: none,
+ * or call is NULL. */
 struct view model_call_text(const struct model_call *call);
 
-/* At any time, also from its own callbacks; a running call is cancelled, and
- * nothing is reported after. Accepts NULL. */
+/* At any time, also from its own callbacks but on_kept() and on_wait(). A
+ * running call is cancelled, and nothing is reported after. Accepts NULL. */
 void model_call_free(struct model_call *call);
 
 #endif

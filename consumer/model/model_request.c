@@ -9,7 +9,7 @@
 
 /* -------------------------------------------------------------------- body */
 
-/* Messages hold the images of a long conversation. */
+/* Large, because messages hold all images of a conversation. */
 enum { MAX_BODY = 64 << 20 };
 
 uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
@@ -58,7 +58,7 @@ static bool is_word(char byte)
     return isalnum((unsigned char)byte) || byte == '_';
 }
 
-/* As a word: "stream" is not in "stream_options". */
+/* Whether the name is there as a word: "stream" is not in "stream_options". */
 static bool mentions(const char *text, const char *name)
 {
     size_t len = strlen(name);
@@ -69,8 +69,9 @@ static bool mentions(const char *text, const char *name)
     return false;
 }
 
-/* The endpoint names the parameter, and says that it does not know it: a
- * value out of bounds is not cured by leaving it out. */
+/* Whether the refusal names the parameter and says that it is not known. A
+ * value out of bounds is another matter: without it the job would silently get
+ * another one. */
 static bool is_unknown(const struct reply_error *error, const char *name)
 {
     static const char *const words[] = {
@@ -119,8 +120,11 @@ static bool has_word(const char *text, const char *const *words)
     return false;
 }
 
-/* Others speak of who asks, of how often, or of the endpoint's own trouble:
- * "images per minute". llama.cpp says with 500 that it was started blind. */
+/* Whether the status is about the request. Others are about the caller, the
+ * rate
+ * ("images per minute") or the endpoint's own trouble. llama.cpp is an
+ * exception: it says with 500 that it was started without the file for images
+ * (mmproj). */
 static bool is_of_request(const struct reply_error *error, unsigned status)
 {
     switch (status) {
@@ -135,8 +139,8 @@ static bool is_of_request(const struct reply_error *error, unsigned status)
     }
 }
 
-/* What would be so of any picture: whole phrases, as all of the fleet believes
- * it for a day. */
+/* Whether any picture would be refused. Whole phrases: a mistake would keep all
+ * pictures from this endpoint. */
 static bool speaks_of_all(const struct reply_error *error)
 {
     static const char *const words[] = {
@@ -166,7 +170,7 @@ static bool speaks_of_all(const struct reply_error *error)
     return has_word(error->message, words);
 }
 
-/* What another picture may not have: size, form, a broken end. */
+/* Whether only this picture is refused, for its size, its format or damage. */
 static bool speaks_of_one(const struct reply_error *error)
 {
     static const char *const words[] = {
@@ -205,7 +209,8 @@ bool model_body_learn_blind(struct model_endpoint *endpoint,
 
 /* -------------------------------------------------------------------- head */
 
-/* The operator has a header of that name: line is "Name: ...". */
+/* Whether the operator has set a header of the same name as line, "Name: ...".
+ * Then it replaces ours. */
 static bool names(const struct model_endpoint *endpoint, const char *line)
 {
     char name[64];

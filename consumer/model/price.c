@@ -7,7 +7,8 @@
 
 enum { MAX_PRICE = 1000000 };
 
-/* A number that JSON holds exactly. */
+/* The largest integer that a double, and so JSON in most readers, holds
+ * exactly. */
 static const double most = (double)((UINT64_C(1) << 53) - 1);
 
 static bool bad_price(struct err *err, const char *what)
@@ -82,7 +83,8 @@ json_t *price_write(const struct price *price)
     return json;
 }
 
-/* Up, but for what only counting in twos has made of it. */
+/* Rounds up, but for the error of binary fractions: 3 times 0.1 is slightly
+ * more than 0.3, and must not cost another micro-dollar. */
 static uint64_t whole(double micro)
 {
     double up = ceil(micro - 1e-6);

@@ -9,7 +9,8 @@
 enum { MAX_NAME = 63, MAX_VALUE = 63 };
 
 static const uint64_t LONGEST_MS = 7ULL * 24 * 3600 * 1000;
-/* Seconds that are no duration any more, and those that are milliseconds. */
+/* A bare number from here on is a time since 1970, in seconds; from there on,
+ * in milliseconds. */
 static const double EPOCH_S = 1e9, EPOCH_MS = 1e11;
 
 static bool copy(char *to, size_t max, struct view from)
@@ -123,7 +124,8 @@ static bool read_reset(struct view value, uint64_t unix_ms, uint64_t *reset_ms)
 
 /* ---------------------------------------------------------------- headers */
 
-/* The word at the beginning of the name or at its end, and what is left. */
+/* Cuts the word off the beginning or the end of the name, with its "-". False:
+ * the name has no such word there. */
 static bool take_word(struct view *name, const char *word)
 {
     size_t len = strlen(word);
@@ -201,7 +203,8 @@ static struct rate_limit *limit_of(struct rate_report *said, struct view name)
     return limit;
 }
 
-/* "tokens-minute", "req-10-second": at most so long until it begins anew. */
+/* The period in a name such as "tokens-minute" or "req-10-second": the limit is
+ * reset within it. 0: the name has none. */
 static uint64_t period_of(const char *name)
 {
     static const char seconds[] = "-second";
@@ -220,7 +223,7 @@ static uint64_t period_of(const char *name)
     return number < 3600 ? number * 1000 : 0;
 }
 
-/* "-1" stands for no limit at some. */
+/* False: no number of 0 or more. Some endpoints say "-1" for no limit. */
 static bool read_left(struct view value, uint64_t *left)
 {
     char text[MAX_VALUE + 1];
@@ -273,8 +276,9 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* How long until the last of the limits that have too little begins anew: by
- * what was said alone, or by our own count as well. */
+/* How long until all limits allow another request. counted: by what is left
+ * after our own requests; else by what the endpoint said alone, which is true
+ * for the other consumers, too. */
 static uint64_t wait_of(const struct rate *rate, bool counted, uint64_t now_ms)
 {
     uint64_t wait = 0;
@@ -328,11 +332,12 @@ uint64_t rate_take(struct rate *rate, const struct rate_report *said,
         limit.reset_ms = now_ms + least(limit.reset_ms, RATE_MOST_MS);
         heard.limits[heard.count++] = limit;
     }
+    /* Answers may begin in another order than their requests. */
     if (heard.count == 0 || number < rate->newest)
         return 0;
     rate->newest = number;
     rate->now = heard;
-    count(rate, rate->asked - number);
+    count(rate, rate->asked - number); /* made after it: not in its numbers */
     return wait_of(rate, false, now_ms);
 }
 

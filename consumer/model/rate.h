@@ -8,12 +8,12 @@
  *   x-ratelimit-remaining-{req-10-second,tokens-minute}   without a reset: the
  *                                                         period is in the name
  *
- * Each answer says it anew, with its headers. What was asked since then is
- * counted here: when that is all that was left, the rest of us wait until the
- * limit begins anew, before anybody is told 429. Most limits fill up little by
- * little and say when they will be full: asking at once for each bit of it
- * would be the race of a fleet for one place. So that is waited for, but no
- * longer than RATE_MOST_MS, in which a limit of a day has filled up a bit. */
+ * Each answer says it anew, in its headers. Requests made since then are
+ * counted here. When they have used up what was left, further requests wait
+ * until the limit is reset, and are not refused with 429. Most limits refill
+ * continuously and say when they will be full. That is waited for, since asking
+ * as soon as there is a little would make a fleet race for one place; but no
+ * longer than RATE_MOST_MS, in which a limit of a day has refilled a little. */
 #ifndef CONSUMER_RATE_H
 #define CONSUMER_RATE_H
 
@@ -25,15 +25,15 @@
 
 enum {
     RATE_MOST_MS = 10 * 60 * 1000,
-    RATE_LIMITS = 8, /* that are kept: requests and tokens, of some periods */
+    RATE_LIMITS = 8,    /* of one endpoint: requests and tokens, by period */
     RATE_NAME_MAX = 31, /* bytes */
 };
 
-/* What a request has taken. What was read from the endpoint's cache is not
- * counted for limits of input tokens; free_cache: nor for those of all tokens.
- */
+/* The tokens of one request. Limits of input tokens never count those that were
+ * read from the endpoint's cache; free_cache: limits of all tokens do not,
+ * either. */
 struct rate_use {
-    uint64_t input; /* tokens; cached ones as well */
+    uint64_t input; /* with the cached ones */
     uint64_t cached;
     uint64_t output;
     bool free_cache;
@@ -45,39 +45,41 @@ enum { RATE_KINDS = RATE_OUTPUT + 1 };
 struct rate_limit {
     char name[RATE_NAME_MAX + 1]; /* "requests", "tokens-minute" */
     enum rate_kind kind;
-    bool has_left;
-    uint64_t said;     /* to be left */
-    uint64_t left;     /* of that, by our own count */
-    uint64_t reset_ms; /* 0: not said. From now; in struct rate: at that time */
+    bool has_left;     /* the headers say how much is left */
+    uint64_t said;     /* what the endpoint said is left */
+    uint64_t left;     /* that, less what was asked since */
+    uint64_t reset_ms; /* in rate_hear(): from now, 0: not said; in struct rate:
+                          a time of the caller's clock */
 };
 
-/* By the headers of one answer. */
+/* What the headers of one answer say. Zeroed: nothing. */
 struct rate_report {
     struct rate_limit limits[RATE_LIMITS];
     size_t count;
 };
 
-/* Any header; those of other things are passed over. unix_ms: now, for limits
- * that begin anew at a time of day, by the clock of who says it. */
+/* Takes one header; those about other things are ignored. unix_ms: now, by the
+ * clock of the server, for limits that are reset at a time of day. */
 void rate_hear(struct rate_report *said, struct view name, struct view value,
                uint64_t unix_ms);
 
-/* Of one endpoint; zeroed: nothing is known. */
+/* The limits of one endpoint. Zeroed: nothing is known. */
 struct rate {
-    struct rate_report now;
-    uint64_t took[RATE_KINDS]; /* by the last request that came to its end */
-    uint64_t asked;            /* requests, so far */
-    uint64_t newest;           /* whose answer counts; 0: none has come */
+    struct rate_report now;    /* of the newest answer */
+    uint64_t took[RATE_KINDS]; /* tokens of the last request that has ended: the
+                                  estimate for the next one; 0: not known */
+    uint64_t asked;            /* requests so far: the number of the last one */
+    uint64_t newest; /* number of the request whose answer is in now */
 };
 
-/* Now, in ms of any clock that does not go back; how long to wait. 0: ask, it
- * has been counted. */
+/* Asks for one request; now_ms is of any clock that does not go back. Returns
+ * how many ms to wait. 0: it may be made, and is counted. */
 uint64_t rate_ask(struct rate *rate, uint64_t now_ms);
-/* A request is sent: its number. */
+/* A request is sent. Returns its number, for rate_take(). */
 uint64_t rate_sent(struct rate *rate);
-/* What the answer to that request says, when it begins; what it has taken, when
- * it is whole. Both return how long everybody has to wait who asks there, us or
- * others, because too little is left for one more; 0: there is enough. */
+/* rate_take(): the answer to that request begins. rate_used(): it has ended.
+ * Both return how many ms all consumers have to wait, because by the endpoint's
+ * own words too little is left for one more request; 0: there is enough. */
 uint64_t rate_take(struct rate *rate, const struct rate_report *said,
                    uint64_t number, uint64_t now_ms);
 uint64_t rate_used(struct rate *rate, const struct rate_use *use,

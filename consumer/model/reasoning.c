@@ -1,4 +1,4 @@
-/* reasoning.c - reasoning that goes back to the endpoint that said it. */
+/* reasoning.c - reasoning that has to go back to its endpoint. */
 #include "consumer/model/reasoning.h"
 
 #include <stdlib.h>
@@ -159,14 +159,15 @@ bool opaque_is_for(const json_t *message, const char *dialect,
 struct walk {
     const struct block_events *events;
     void *owner;
-    struct view content; /* what has not been told yet */
+    struct view content; /* what is left of it */
     const json_t *calls;
-    size_t call;          /* the next one */
-    const json_t *blocks; /* all of them, */
-    size_t from;          /* and the first that may still be told of */
+    size_t call;          /* the next of these */
+    const json_t *blocks; /* NULL: kept for another endpoint, or none */
+    size_t from;          /* the first kept block that is not told yet */
 };
 
-/* What was kept before the block at that place. */
+/* Tells the kept blocks before position until, which lead to a text or a call.
+ */
 static void tell_kept(struct walk *walk, size_t until)
 {
     for (; walk->from < until; walk->from++) {
@@ -228,6 +229,7 @@ void opaque_walk(const json_t *message, const char *dialect,
         else if (json_object_get(block, "call"))
             tell_call(&walk, i);
     }
+    /* What the marks have not covered: all of it without marks. */
     tell_text(&walk, json_array_size(walk.blocks), walk.content.len, NULL);
     for (i = walk.call; i < json_array_size(walk.calls); i++)
         tell_call(&walk, json_array_size(walk.blocks));
@@ -235,7 +237,7 @@ void opaque_walk(const json_t *message, const char *dialect,
 
 /* ------------------------------------------------------- reasoning_details */
 
-/* What comes in pieces. */
+/* The members that come in pieces. */
 static const char *const joined[] = { "text", "summary", "data" };
 enum { JOINED = sizeof(joined) / sizeof(*joined) };
 
@@ -305,7 +307,7 @@ static void count_bytes(struct reply_details *details, size_t bytes)
         details->overflow || details->bytes > (size_t)REPLY_MAX_TEXT;
 }
 
-/* "" and null say nothing about what was said before. */
+/* Streams repeat members as "" or null, which must not replace a value. */
 static bool says_nothing(const json_t *value)
 {
     return json_is_null(value) ||

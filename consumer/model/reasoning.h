@@ -1,6 +1,6 @@
-/* reasoning.h - reasoning that goes back to the endpoint that said it, as it
- * was and where it was. Endpoints have two ways: blocks that are signed or
- * encrypted, in the member "opaque", and the list "reasoning_details". */
+/* reasoning.h - reasoning that has to go back to its endpoint, unchanged and in
+ * its place. There are two forms: blocks that are signed or encrypted, which a
+ * message keeps in its member "opaque", and the list "reasoning_details". */
 #ifndef CONSUMER_REASONING_H
 #define CONSUMER_REASONING_H
 
@@ -13,59 +13,64 @@
 
 /* The blocks of one message, in the order in which they came.
  *
- * Signed and encrypted reasoning has to go back as it was, where it was, to
- * the endpoint that said it, and to no other: nobody else takes it. The
+ * Signed and encrypted reasoning has to go back unchanged, in its place, to the
+ * endpoint that it came from, and to no other, which would refuse it. The
  * message keeps it in
  *
  *   "opaque": {"dialect": NAME, "endpoint": NAME, "blocks": [BLOCK, ...]}
  *
- * A BLOCK is a kept one as it goes back, or marks what the message has in its
- * chat form: {"text_bytes": N}, the next so many of the content, {"call": N},
- * a tool call. Without a kept block there is no such member. */
+ * A BLOCK is a kept one, as it goes back, or a mark for a part that the message
+ * has in its chat form: {"text_bytes": N}, the next N bytes of the content, or
+ * {"call": 1}, the next tool call. A message without a kept block has no such
+ * member. */
 enum block_kind { BLOCK_TEXT, BLOCK_CALL, BLOCK_KEPT };
 
 struct reply_block {
     enum block_kind kind;
-    size_t bytes;     /* of a text */
-    json_t *kept;     /* of a kept one, whole; NULL: its place only */
-    json_int_t index; /* of a place */
-    json_t *about;    /* of a text: more members of its mark; or NULL */
+    size_t bytes;     /* BLOCK_TEXT: its length */
+    json_t *kept;     /* BLOCK_KEPT: as it goes back; NULL: a place for it */
+    json_int_t index; /* BLOCK_KEPT: of a place; see reply_blocks_place() */
+    json_t *about;    /* BLOCK_TEXT: more members of its mark; or NULL */
 };
 
+/* Zeroed: empty. */
 struct reply_blocks {
     struct reply_block *items;
     size_t count;
-    size_t bytes;  /* of what is kept */
-    bool has_kept; /* some are, or marks say more */
-    bool overflow; /* too many, or too long together */
+    size_t bytes;  /* of JSON that is kept */
+    bool has_kept; /* there is something that the chat form cannot say */
+    bool overflow; /* too many, or too long together: the reply is refused */
 };
 
 void reply_blocks_finish(struct reply_blocks *blocks);
 
-/* So many bytes more of the content: of the text that is the last block, else
- * of a new one. */
+/* The content has grown by so many bytes: they belong to the last block when
+ * that is a text, else to a new one. */
 void reply_blocks_text(struct reply_blocks *blocks, size_t bytes);
 void reply_blocks_call(struct reply_blocks *blocks);
-/* A place for what will be kept under that index: it may come whole only after
- * what follows it. */
+/* Makes a place for a block that will be kept under that index: it may become
+ * whole only after the blocks behind it have begun. */
 void reply_blocks_place(struct reply_blocks *blocks, json_int_t index);
-/* Takes what comes there, or at the end if it has no place. */
+/* Puts the block into its place, or at the end if it has none. Takes kept. */
 void reply_blocks_fill(struct reply_blocks *blocks, json_int_t index,
                        json_t *kept);
-/* Takes the block, or what there is to be said of the text that begins. */
+/* Appends a block that is whole (takes kept), or begins a text with more
+ * members for its mark (takes about). */
 void reply_blocks_keep(struct reply_blocks *blocks, json_t *kept);
 void reply_blocks_begin(struct reply_blocks *blocks, json_t *about);
 
-/* The member "opaque" without its endpoint; NULL: nothing is kept. */
+/* The member "opaque", without its endpoint; a new reference. NULL: nothing is
+ * kept. */
 json_t *reply_blocks_json(const struct reply_blocks *blocks,
                           const char *dialect);
 
-/* Puts its endpoint into what a message keeps. */
+/* Adds the endpoint to the member "opaque" of a message that has one. */
 void opaque_sign(json_t *message, const char *endpoint);
 
-/* A message block by block, each told to one of these. What it keeps is told
- * to the endpoint that said it only, and only before a text or a call: nobody
- * takes reasoning that leads to nothing. */
+/* What opaque_walk() calls for each block of a message, in order. on_kept()
+ * only for the endpoint that the block came from, and only when a text or a
+ * call follows: endpoints refuse reasoning that leads to nothing. mark: the
+ * text's own, or NULL. All arguments are borrowed. */
 struct block_events {
     void (*on_kept)(void *owner, json_t *kept);
     void (*on_text)(void *owner, struct view text, const json_t *mark);
@@ -75,7 +80,7 @@ void opaque_walk(const json_t *message, const char *dialect,
                  const char *endpoint, const struct block_events *events,
                  void *owner);
 
-/* Whether a walk would tell of something kept. */
+/* Whether what the message keeps came from this endpoint. */
 bool opaque_is_for(const json_t *message, const char *dialect,
                    const char *endpoint);
 
@@ -84,9 +89,10 @@ bool opaque_is_for(const json_t *message, const char *dialect,
 /* The reasoning_details of one reply: blocks of reasoning, some of them signed
  * or encrypted, that the endpoint wants back as they came.
  *
- * Streams bring a block in pieces. A piece goes on with the last block of its
- * index and type; without an index only text goes on, with the last block.
- * What may come in pieces is joined, of anything else the latest counts. */
+ * Streams bring a block in pieces. A piece continues the last block of its
+ * index and type; without an index only text is continued, in the last block.
+ * The members text, summary and data are joined; of others the latest counts.
+ */
 struct reply_detail;
 
 struct reply_details {
@@ -98,8 +104,8 @@ struct reply_details {
 
 void reply_details_finish(struct reply_details *details);
 
-/* A list of pieces; alone: each is a whole block, as a plain body holds them.
- * Anything else than objects is passed over. */
+/* Adds a list of pieces. alone: each is a whole block, as in a plain body.
+ * Items that are no objects are ignored. */
 void reply_details_add(struct reply_details *details, const json_t *pieces,
                        bool alone);
 

@@ -9,8 +9,11 @@
 #include "consumer/model/reply_error.h"
 #include "consumer/model/reply_json.h"
 
-/* HEAD_BYTES: enough for the title of a page; SHOWN_BYTES: of all else. */
-enum { MAX_REASON = 64, HEAD_BYTES = 2048, SHOWN_BYTES = 160 };
+enum {
+    MAX_REASON = 64,
+    HEAD_BYTES = 2048, /* enough to find the title of an HTML page */
+    SHOWN_BYTES = 160, /* of anything else, in a sentence */
+};
 
 static sse_event take_event;
 
@@ -173,7 +176,8 @@ void reply_set_error(struct reply *reply, const json_t *json)
         reply_error_judge(&error, 200, 0, &reply->fault);
 }
 
-/* In order: one without a name holds up those behind it. */
+/* Tells the calls that have begun, in order: one whose name has not come holds
+ * up those behind it. */
 static void tell_calls(struct reply *reply)
 {
     struct reply_calls *calls = &reply->calls;
@@ -190,7 +194,8 @@ static bool take_json(struct reply *reply, struct view name, const json_t *json)
 {
     bool payload = true;
 
-    /* One of Responses that failed says beside its error what it has cost. */
+    /* A failed reply of Responses has its usage beside the error: its dialect
+     * reads both. */
     bool fails =
         reply_error_is(json) && !json_is_array(json_object_get(json, "output"));
 
@@ -273,7 +278,7 @@ bool reply_is_unfinished(const struct reply *reply)
     return reply->unfinished;
 }
 
-/* What is left over when the bytes end. */
+/* Reads what is left when the bytes end: the last event, or a plain body. */
 static void drain(struct reply *reply)
 {
     json_t *json;
@@ -291,14 +296,15 @@ static void drain(struct reply *reply)
     reply_calls_prune(&reply->calls);
 }
 
-/* A plain body is whole when it is JSON with a choice; a stream says so. */
+/* A plain body is whole when it is JSON with a choice; a stream when it has
+ * said so, by [DONE] or by a reason for its end. */
 static bool is_finished(const struct reply *reply)
 {
     return reply->has_choice && (reply->done || reply->form == FORM_PLAIN ||
                                  reply->finish_reason.len > 0);
 }
 
-/* What it is instead. */
+/* The error of a body that is no reply: what it is instead. */
 static bool not_a_reply(const struct reply *reply, struct err *err)
 {
     struct view head = buf_view(&reply->head);
@@ -379,8 +385,8 @@ static json_t *make_message(const struct reply *reply, bool with_calls)
     return message;
 }
 
-/* Whether its calls may be half: a stream that gives no reason for its end has
- * to bring arguments that are plainly whole. */
+/* Whether its calls may be half. In a stream without a reason for its end only
+ * arguments that are visibly whole are trusted. */
 static bool is_truncated(const struct reply *reply)
 {
     bool spent = reply->max_tokens > 0 &&
@@ -392,7 +398,7 @@ static bool is_truncated(const struct reply *reply)
            (unsaid && !reply_calls_are_closed(&reply->calls));
 }
 
-/* Of a reply that has come to its end: a count before that is not all of it. */
+/* Only of a reply that has come to its end: a count before that is not all. */
 static void set_usage(const struct reply *reply, struct model_reply *result)
 {
     if (!reply->failed && (has_fault(reply) || !is_finished(reply)))

@@ -57,7 +57,7 @@ static struct reply_call *open_indexed(struct reply_calls *calls,
     return call;
 }
 
-/* Some write their ids as numbers. */
+/* Some endpoints write ids as numbers. */
 static void read_id(struct buf *id, const json_t *delta)
 {
     const json_t *value = json_object_get(delta, "id");
@@ -89,7 +89,7 @@ static bool begins_another(const struct reply_call *call, struct view id,
            brings_arguments(function) && call->shape.is == SHAPE_CLOSED;
 }
 
-/* The last call that may be meant, whether or not the delta goes on with it. */
+/* The last call that the delta may belong to; begins_another() decides. */
 static struct reply_call *find_call(const struct reply_calls *calls,
                                     const json_t *index, struct view id)
 {
@@ -296,7 +296,8 @@ static json_t *text_json(const struct buf *text)
     return json_stringn(text->len > 0 ? text->data : "", text->len);
 }
 
-/* A call without arguments may come as "" or null: nobody takes that back. */
+/* A call without arguments may come as "" or null, but endpoints refuse it in
+ * that form when it goes back. */
 static json_t *arguments_json(const struct buf *arguments)
 {
     return arguments->len > 0 ? text_json(arguments) : json_string("{}");

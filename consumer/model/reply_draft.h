@@ -1,5 +1,5 @@
-/* reply_draft.h - a reply as far as it has come, for the dialects that read
- * it. Everybody else sees reply.h. */
+/* reply_draft.h - a reply as far as it has come, for reply.c and the dialects,
+ * which fill it. All others see reply.h. */
 #ifndef CONSUMER_REPLY_DRAFT_H
 #define CONSUMER_REPLY_DRAFT_H
 
@@ -11,17 +11,23 @@
 
 enum reply_form { FORM_UNKNOWN, FORM_STREAM, FORM_PLAIN };
 
-/* Reasoning between marks in the text of a reply: see chat_thought.c. */
+/* Reasoning between marks in the text of a reply: see chat.c. */
 struct reply_thought {
-    enum { THOUGHT_MAY, THOUGHT_IN, THOUGHT_AFTER, THOUGHT_NONE } state;
-    struct buf held;  /* may be a mark, or blanks around one */
+    enum {
+        THOUGHT_MAY,   /* the text may still begin with the opening mark */
+        THOUGHT_IN,    /* between the marks */
+        THOUGHT_AFTER, /* blanks behind the closing mark */
+        THOUGHT_NONE,  /* all text from here on is the answer */
+    } state;
+    struct buf held;  /* may be a mark, or blanks around one: not told yet */
     struct buf whole; /* the thought with its marks, as it came */
 };
 
-/* A kept block that is still coming; its text is the reasoning from start. */
+/* A kept block that is still coming. Its text is reply.reasoning from start on.
+ */
 struct reply_open {
-    json_t *block; /* NULL: none */
-    json_int_t index;
+    json_t *block;    /* owned; NULL: none */
+    json_int_t index; /* by which the dialect finds it */
     size_t start;
 };
 
@@ -34,16 +40,17 @@ struct reply {
     struct buf plain; /* the body when it is not a stream */
     struct buf head;  /* its first bytes, for the sentence that rejects it */
     bool payload;     /* the bytes fed last held some */
-    bool has_choice;  /* it is a reply of that dialect */
-    bool done;        /* the event that ends it */
-    bool at_end;      /* the transport has ended; an event may be half */
-    bool failed;      /* it says so, with what was counted until then */
-    bool unfinished;  /* a plain body says that there is more to come */
-    bool by_length;   /* the endpoint stopped it for its length */
+    bool has_choice;  /* it has the form of a reply of this dialect */
+    bool done;        /* the event that ends it has come */
+    bool at_end;      /* no more bytes will come; the last event may be half */
+    bool failed;      /* the endpoint says so, and its usage is final */
+    bool unfinished;  /* a plain body says that the endpoint is still at work */
+    bool by_length;   /* the endpoint stopped it because of its length */
     struct err fault; /* the first thing wrong; kind ERR_NONE: nothing */
     struct buf content, reasoning, refusal, finish_reason;
-    bool has_content;           /* a string, even an empty one */
-    const char *reasoning_name; /* under which it goes back; NULL: nowhere */
+    bool has_content;           /* content was a string, even an empty one */
+    const char *reasoning_name; /* the member in which reasoning goes back;
+                                   NULL: it does not, or in blocks */
     struct reply_details details;
     struct reply_calls calls;
     struct reply_blocks blocks;
@@ -51,28 +58,31 @@ struct reply {
     struct reply_thought thought;
     uint64_t max_tokens; /* that the request allowed; 0: not known */
     struct usage usage;
-    bool has_cost; /* the endpoint has said what that cost */
-    /* Responses: how much has been said in items that are whole. */
+    bool has_cost; /* usage.cost is what the endpoint said */
+    /* Responses: the items that are whole, and the bytes of content and
+     * reasoning that belong to these. */
     size_t items, text_settled, reasoning_settled;
     json_t *message; /* made at the end */
 };
 
-/* Pieces of the reply: kept, and told. */
+/* Pieces of the reply: added to it, and told to its owner. */
 void reply_add_text(struct reply *reply, struct view text);
 void reply_add_reasoning(struct reply *reply, struct view text);
 void reply_add_refusal(struct reply *reply, struct view text);
 
-/* What the endpoint calls it. */
+/* The id that the endpoint gives the reply: told to the owner. */
 void reply_add_id(struct reply *reply, struct view id);
 
-/* Why it ended; the last one counts. */
+/* Why it ended; the last reason counts. */
 void reply_set_finish(struct reply *reply, struct view reason);
 
-/* The endpoint's own error, in any form that reply_error_read() knows. */
+/* Makes the endpoint's own error the fault, if it is the first one. json: in
+ * any form that reply_error_read() knows. */
 void reply_set_error(struct reply *reply, const json_t *json);
 
-/* A block that begins, to be kept (taken), and its end, where its reasoning
- * becomes the member of that name. One that is open is closed before. */
+/* Opens a block that will be kept; takes block. Closing it puts the reasoning
+ * that came meanwhile into its member name (NULL: nowhere) and keeps it. A
+ * block that is still open when another is opened is lost: close it first. */
 void reply_open_block(struct reply *reply, json_t *block, json_int_t index);
 void reply_close_block(struct reply *reply, const char *name);
 

@@ -1,4 +1,8 @@
-/* reply_error.c - what answers of model endpoints say that are no replies. */
+/* reply_error.c - answers of model endpoints that are no replies.
+ *
+ * Endpoints share no form for errors, and many say what matters only in their
+ * sentence. So the words of the endpoints that are in use are looked for here;
+ * each list names the endpoint that says so. */
 #include "consumer/model/reply_error.h"
 
 #include <ctype.h>
@@ -34,7 +38,7 @@ static bool is_page(struct view body)
     return false;
 }
 
-/* NULL: none is known by its first bytes. */
+/* The compression by the first bytes of a body; NULL: none that is known. */
 static const char *packing(struct view body)
 {
     static const struct {
@@ -52,7 +56,7 @@ static const char *packing(struct view body)
     return NULL;
 }
 
-/* What stands between <name ...> and the next tag; empty: there is none. */
+/* The text between <name ...> and the next tag; empty: there is none. */
 static struct view element(struct view page, const char *name)
 {
     for (size_t at = 0; at < page.len; at++) {
@@ -126,7 +130,7 @@ bool strange_body(struct view body, char *text, size_t size)
 
 /* -------------------------------------------------- how long a request was */
 
-/* What members of an error say of it, within these bounds. */
+/* A number of tokens; 0 when it is out of bounds. */
 static uint64_t reply_size_of(long long tokens)
 {
     bool sound = tokens >= LEAST_WINDOW && tokens <= MOST_WINDOW;
@@ -134,8 +138,8 @@ static uint64_t reply_size_of(long long tokens)
     return sound ? (uint64_t)tokens : 0;
 }
 
-/* Words with a number right behind them, or right before; a list of these ends
- * with NULL. The first that are there count. */
+/* Finds the words in the sentence, and the number right behind or right before
+ * them; 0: they are not there. */
 typedef uint64_t number_at(const char *sentence, const char *words);
 
 static uint64_t number_behind(const char *sentence, const char *words)
@@ -224,7 +228,7 @@ static const char *const is_request[] = {
     NULL,
 };
 
-/* With what is left to the reply. */
+/* These count the tokens that are left to the reply, too. */
 static const char *const all_is[] = {
     "you requested about ", /* OpenRouter */
     "you requested ",       /* OpenAI, vLLM, DeepSeek */
@@ -398,7 +402,7 @@ void reply_error_parse(struct reply_error *error, struct view body)
         copy_text(error->message, sizeof(error->message), body);
 }
 
-/* Not what stands behind a ?: it may be secret. */
+/* Without the query of the location: it may hold a secret. */
 void reply_error_name(struct reply_error *error, unsigned status,
                       const char *location, const char *encoding)
 {
@@ -467,7 +471,8 @@ static const struct rule *find_rule(const struct reply_error *error)
     return NULL;
 }
 
-/* 200: an error inside an answer has no status; some put one into its code. */
+/* An error inside an answer of 200 has no status of its own; some endpoints put
+ * one into its code. */
 static unsigned status_of(const struct reply_error *error, unsigned status)
 {
     unsigned long inner = strtoul(error->code, NULL, 10);
@@ -476,7 +481,7 @@ static unsigned status_of(const struct reply_error *error, unsigned status)
                                                         : status;
 }
 
-/* Inside an answer: what will be so again. */
+/* Whether an error inside an answer would come again. */
 static bool is_final(const struct reply_error *error)
 {
     static const char *const words[] = { "invalid_", "authentication_error",
@@ -517,7 +522,7 @@ struct reply_size reply_error_size(const struct reply_error *error)
     const struct rule *rule = find_rule(error);
     struct reply_size said = reply_size_read(error->message);
 
-    /* request_too_large: of bytes. */
+    /* request_too_large is about bytes, not tokens. */
     if (!rule || strcmp(rule->code, "model_context") != 0 ||
         says(error, "request_too_large"))
         return (struct reply_size){ 0 };

@@ -25,8 +25,8 @@ static unsigned escape_unit(struct view text)
     return (unsigned)strtoul(digits, NULL, 16);
 }
 
-/* Copies the escape at the head of text, or what stands for it; gives how many
- * bytes were taken. */
+/* Copies the escape at the head of text, or U+FFFD for half a surrogate pair.
+ * Returns how many bytes of text it took. */
 static size_t mend_escape(struct buf *mended, struct view text)
 {
     unsigned unit = escape_unit(text);
@@ -110,8 +110,8 @@ static bool is_blank(char byte)
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-/* One byte of an open value; what is between quotes and brackets is nobody's
- * business: models put bare newlines into strings. */
+/* Takes one byte of an open value. It only counts brackets and quotes, and does
+ * not validate: models put bare newlines into strings. */
 static void follow(struct json_shape *shape, char byte)
 {
     if (shape->escaped)

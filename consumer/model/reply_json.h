@@ -1,5 +1,5 @@
-/* reply_json.h - JSON as endpoints write it: a stray byte or half a surrogate
- * pair in a text must not lose a reply that was paid for. */
+/* reply_json.h - reads JSON as endpoints write it. A stray byte or half a
+ * surrogate pair in a text must not lose a reply that was paid for. */
 #ifndef CONSUMER_REPLY_JSON_H
 #define CONSUMER_REPLY_JSON_H
 
@@ -7,12 +7,13 @@
 
 #include "schemas/message/view.h"
 
-/* An object or a list; malformed UTF-8 and lone surrogates become U+FFFD,
- * integers beyond 64 bits reals. A new reference, or NULL. */
+/* Parses an object or a list. Malformed UTF-8 and lone surrogates become
+ * U+FFFD, integers beyond 64 bits become reals. A new reference; NULL: it is no
+ * JSON. */
 json_t *reply_json_parse(struct view text);
 
-/* How far a JSON value has come, without reading it: text that comes in pieces
- * is looked at once. A zeroed one is ready. */
+/* Follows how far a JSON value has come, without parsing it: each byte of a
+ * text that comes in pieces is looked at once. Zeroed: nothing has come. */
 struct json_shape {
     enum {
         SHAPE_NONE,   /* blanks at most */
@@ -26,7 +27,7 @@ struct json_shape {
 
 void json_shape_feed(struct json_shape *shape, struct view text);
 
-/* "" unless the member is a string. */
+/* The text of a member, borrowed from the object; "" unless it is a string. */
 struct view reply_json_text(const json_t *object, const char *name);
 
 #endif

@@ -1,8 +1,11 @@
 /* responses.c - the dialect of OpenAI Responses.
  *
- * What is sent are items. Nothing is stored there, unless the operator says so:
- * the journal has it all. So what the model thought comes encrypted, and goes
- * back where it was. */
+ * A conversation is a list of items. Nothing is stored at the endpoint unless
+ * the operator says so: the journal has all of it. Therefore reasoning comes
+ * encrypted, and goes back in its place.
+ *
+ * In a stream an item begins, comes in pieces, and then comes once more as a
+ * whole. The whole one counts: settle_...() adds what the pieces lacked. */
 #include <string.h>
 
 #include "consumer/model/dialect.h"
@@ -19,7 +22,7 @@ static json_int_t index_of(const json_t *json)
 
 /* ------------------------------------------------------------------- items */
 
-/* The texts of the parts of that type, one after the other. */
+/* Joins the texts of the parts of that type. */
 static void join_parts(struct buf *text, const json_t *parts, const char *type,
                        const char *member, const char *between)
 {
@@ -35,7 +38,8 @@ static void join_parts(struct buf *text, const json_t *parts, const char *type,
     }
 }
 
-/* What the pieces have left out of a text that is whole. */
+/* The end of a whole text that the pieces before it lacked: so_far from settled
+ * on. Empty when they differ from it: what was told cannot be taken back. */
 static struct view rest_of(struct view whole, const struct buf *so_far,
                            size_t settled)
 {
@@ -64,8 +68,7 @@ static void settle_message(struct reply *reply, const json_t *item)
     reply->text_settled = reply->content.len;
 }
 
-/* Its summary, or all of it where that is shown, is for people; the whole item
- * goes back. */
+/* The summary, or else the content, is for people; the whole item goes back. */
 static void settle_reasoning(struct reply *reply, const json_t *item,
                              json_int_t index)
 {
@@ -121,7 +124,7 @@ static void settle_item(struct reply *reply, const json_t *item,
         settle_call(reply, item, index);
 }
 
-/* The phase of a text is wanted back with it. */
+/* A text may have a phase, which has to go back with it. */
 static void begin_item(struct reply *reply, const json_t *item,
                        json_int_t index)
 {
@@ -221,7 +224,7 @@ static void take_response(struct reply *reply, const json_t *response)
             settle_item(reply, item, (json_int_t)i);
         }
     take_usage(reply, json_object_get(response, "usage"));
-    if (reply->max_tokens == 0) /* who fetches it does not know */
+    if (reply->max_tokens == 0) /* a fetched reply: the request is not known */
         reply->max_tokens = reply_tokens(response, "max_output_tokens");
     reply_set_finish(reply, reason_of(reply, response));
     reply->has_choice = true;
@@ -233,8 +236,8 @@ static void response_over(struct reply *reply, const json_t *json)
     reply->done = true;
 }
 
-/* [DONE] without the event that says why it ended: what came decides. Nothing
- * is no reply. */
+/* [DONE] came without the event that tells why it ended: then what has come
+ * decides. If that is nothing, it is no reply. */
 static void responses_end(struct reply *reply)
 {
     bool empty = reply->items == 0 && reply->content.len == 0 &&
@@ -249,14 +252,14 @@ static void responses_end(struct reply *reply)
                                                        : VIEW("stop"));
 }
 
-/* Whether it is kept under its id, the request has said. */
+/* The request has said whether the reply is kept under this id. */
 static void response_begun(struct reply *reply, const json_t *json)
 {
     reply_add_id(reply,
                  reply_json_text(json_object_get(json, "response"), "id"));
 }
 
-/* One that runs in the background is not over. */
+/* A reply that is made in the background may not be over. */
 static void take_plain(struct reply *reply, const json_t *json)
 {
     struct view status = reply_json_text(json, "status");
@@ -323,7 +326,7 @@ static json_t *image_part(const json_t *part, struct view url)
                      json_stringn(url.data, url.len), "detail", detail);
 }
 
-/* What is not known here goes as it is: the endpoint says what it is about. */
+/* A part of another type is sent as it is: the endpoint judges it. */
 static json_t *part_json(json_t *part)
 {
     struct view image = part_image(part);
@@ -353,8 +356,8 @@ static json_t *content_json(const json_t *message)
 
 /* ------------------------------------------------------------------- items */
 
-/* Without what it holds there it would be looked up there, and is not stored.
- */
+/* An item without its content would be looked up at the endpoint by its id, but
+ * nothing is stored there. */
 static void on_kept(void *owner, json_t *kept)
 {
     if (json_is_string(json_object_get(kept, "encrypted_content")) ||
@@ -407,7 +410,7 @@ static void write_message(json_t *input, const struct model_endpoint *endpoint,
 
 /* -------------------------------------------------------------------- body */
 
-/* strict: where nobody says no it is yes, and few schemas are strict. */
+/* "strict" is always sent: the default is true, and few schemas are strict. */
 static json_t *tools_json(const json_t *tools)
 {
     json_t *list = json_array();
@@ -477,8 +480,8 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     return body;
 }
 
-/* An operator's choice: "background" goes on without a listener, and is refused
- * without "store". */
+/* The operator's choice, by two parameters. A reply made in the "background"
+ * goes on without a listener; the API refuses that without "store". */
 static enum reply_storage keeping(const struct model_endpoint *endpoint)
 {
     const json_t *parameters = endpoint->parameters;
@@ -490,7 +493,8 @@ static enum reply_storage keeping(const struct model_endpoint *endpoint)
                : KEEPS_MADE;
 }
 
-/* As it was asked for: without, what it thought could not be sent back. */
+/* Asks for encrypted reasoning if the request did: without it, it could not go
+ * back. */
 static const char *kept_query(const struct model_endpoint *endpoint)
 {
     const json_t *include = json_object_get(endpoint->parameters, "include");
@@ -504,7 +508,8 @@ static const char *kept_query(const struct model_endpoint *endpoint)
     return wanted ? "?include%5B%5D=reasoning.encrypted_content" : "";
 }
 
-/* Beside what the operator says of the same: "reasoning": {"summary": ...}. */
+/* Sets a member of an object, beside those that the operator has set in it,
+ * such as "reasoning": {"summary": ...}. */
 static void set_inside(json_t *parameters, const char *object, const char *name,
                        json_t *value)
 {
@@ -513,7 +518,7 @@ static void set_inside(json_t *parameters, const char *object, const char *name,
     json_object_set(json_object_get(parameters, object), name, value);
 }
 
-/* The others it does not have. */
+/* The API has no other ones. */
 static void set_parameter(json_t *parameters, const char *name, json_t *value)
 {
     if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0)

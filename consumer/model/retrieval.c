@@ -12,7 +12,7 @@
 
 enum {
     MAX_PATH = MAX_REPLY_ID_BYTES + 64,
-    /* It is there, or it is not: nothing has to be thought of first. */
+    /* Short: the reply is there or it is not, no model has to work first. */
     ANSWER_MS = 30 * 1000,
     TOTAL_MS = 120 * 1000,
 };
@@ -24,8 +24,8 @@ struct retrieval {
     struct http_call *running;
     struct reply *reply;
     struct buf error_body;
-    bool held;  /* we are inside it */
-    bool freed; /* by its owner, from inside a callback */
+    bool held;  /* we are inside it: it must not be freed */
+    bool freed; /* by its owner, while it was held */
 };
 
 /* --------------------------------------------------------------------- ids */
@@ -55,7 +55,7 @@ bool retrieval_knows(const struct model_endpoint *endpoint, struct view id)
     return keeping_of(endpoint) != KEEPS_NONE && is_sane(id);
 }
 
-/* behind: what is to be done with it, or asked for. */
+/* The path of a kept reply. behind: an action on it, or a query. */
 static void make_path(char path[MAX_PATH],
                       const struct model_endpoint *endpoint, struct view id,
                       const char *behind)
@@ -93,7 +93,7 @@ static void retrieval_destroy(struct retrieval *retrieval)
     free(retrieval);
 }
 
-/* The owner may free it from inside any callback: while we are in it, it stays.
+/* The owner may free it from inside a callback: it stays allocated until here.
  */
 static void release(struct retrieval *retrieval)
 {
@@ -168,7 +168,7 @@ static void on_done(void *owner, const struct http_response *response)
     struct model_failure failure = {
         .http_status = response->status,
         .retry_after_ms = response->retry_after_ms,
-        .unknown = true, /* of the request that was made */
+        .unknown = true, /* the outcome of the original request */
     };
     struct err *why = &failure.why;
     struct model_reply result = { 0 };

@@ -1,4 +1,4 @@
-/* sampling.c - what a job may say of how its model writes, at an endpoint. */
+/* sampling.c - the parameters with which a job's model writes. */
 #include "consumer/model/sampling.h"
 
 #include <string.h>
@@ -116,7 +116,7 @@ bool sampling_is_allowed(const struct model_endpoint *endpoint, json_t *wishes,
 
 /* ----------------------------------------------------------- the request's */
 
-/* What the endpoint has refused is not said again. */
+/* Whether the endpoint has refused that parameter before. */
 static bool is_refused(const struct model_endpoint *endpoint, const char *name)
 {
     static const struct {
@@ -136,7 +136,7 @@ static bool is_refused(const struct model_endpoint *endpoint, const char *name)
     return endpoint_has(endpoint, QUIRK_NO_SAMPLING);
 }
 
-/* A new reference: as the operator bounds it. */
+/* The value, or the bound that it exceeds. A new reference. */
 static json_t *bounded(const json_t *rule, json_t *value)
 {
     if (!json_is_number(value) || !is_range(rule))

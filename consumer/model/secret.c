@@ -1,4 +1,4 @@
-/* secret.c - what must not be told. */
+/* secret.c - keeps secrets out of sentences and answers. */
 #include "consumer/model/secret.h"
 
 #include <ctype.h>
@@ -68,7 +68,7 @@ void secret_hide_query(char *text, const char *query)
 
 /* ------------------------------------------------------------------ answers */
 
-/* The next place of a secret, NULL: there is none. len: of that secret. */
+/* The first occurrence of any secret; NULL: none. len: of that secret. */
 static const char *find(const char *data, size_t size, char *const *secrets,
                         size_t *len)
 {
@@ -91,7 +91,7 @@ static bool tells(const char *data, size_t size, char *const *secrets)
     return find(data, size, secrets, &len);
 }
 
-/* A copy; free() it. */
+/* A copy with the secrets starred out, of the same length; free() it. */
 static char *starred(const char *data, size_t size, char *const *secrets)
 {
     char *copy = view_dup((struct view){ data, size });

@@ -1,4 +1,5 @@
-/* secret.h - what must not be told. */
+/* secret.h - keeps secrets out of sentences and answers. Servers repeat what
+ * they were sent; these functions replace it by stars. */
 #ifndef CONSUMER_SECRET_H
 #define CONSUMER_SECRET_H
 
@@ -6,26 +7,27 @@
 
 #include "schemas/message/view.h"
 
-/* Endpoints repeat what they were sent: each place where text has the secret is
- * starred out, and its end, where a sentence was cut, when the secret begins
- * so. secret: NULL or "" is none. */
+/* Stars out each occurrence of the secret in text, in place. A sentence may
+ * have been cut in the middle of it: an end of text with which the secret
+ * begins (4 bytes or more) is starred out, too. secret: NULL or "": none. */
 void secret_hide(char *text, const char *secret);
 
-/* A header, or a parameter of a query, of that name carries a key. */
+/* Whether a header, or a parameter of a query, of that name carries a key. */
 bool secret_is_named(const char *name);
 
-/* As secret_hide(), each value of the query of a URL that is named so: as it
- * stands there, and as it was before it was escaped. NULL: there is none. */
+/* As secret_hide(), for each value of a URL's query whose name is such a one:
+ * as it is in the query, and unescaped. query: NULL: none. */
 void secret_hide_query(char *text, const char *query);
 
-/* In place, a value of a query as it was before it was escaped: %41 is A. */
+/* Percent-decodes a value of a query, in place: %41 becomes A. */
 void secret_unescape(char *text);
 
-/* An answer that a server repeats a secret in: value itself, or a copy of it
- * with the secret starred out in texts, in names of members, and in numbers
- * that hold it, which are texts then. value: taken; body: its bytes, which may
- * have more (a member twice). secrets: NULL, or up to a NULL. What is shorter
- * than SECRET_LEAST bytes would star out what is no secret, and is left. */
+/* Stars secrets out of an answer. Takes value; gives value itself when it holds
+ * none, else a copy in which they are starred out in texts, in names of
+ * members, and in numbers, which become texts. body: the bytes that value was
+ * parsed from, which may hold more (a member twice); or empty. secrets: up to a
+ * NULL; NULL: none. Secrets shorter than SECRET_LEAST bytes are ignored: they
+ * would star out what is none. */
 enum { SECRET_LEAST = 4 };
 json_t *secret_mask_json(json_t *value, struct view body, char *const *secrets);
 

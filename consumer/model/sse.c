@@ -25,7 +25,7 @@ bool sse_overflow(const struct sse *sse)
     return !buf_ok(&sse->line) || !buf_ok(&sse->data);
 }
 
-/* A blank line: the event is whole. One without data is none. */
+/* Gives the event, which is whole. One without data is none. */
 static void dispatch(struct sse *sse)
 {
     if (sse->has_data &&
@@ -95,7 +95,7 @@ static void take_line(struct sse *sse, struct view line)
     take_field(sse, name, value); /* a comment is a field without a name */
 }
 
-/* The line ends here: what came of it before, and what lies in this piece. */
+/* A line ends in this piece. Its beginning may have come in pieces before. */
 static void end_line(struct sse *sse, struct view part)
 {
     if (sse->line.len == 0) {

@@ -1,4 +1,5 @@
-/* sse.h - server-sent events out of bytes that come in any pieces.
+/* sse.h - server-sent events (the WHATWG's HTML standard) out of bytes that
+ * come in any pieces.
  *
  * Lines end in LF, CR or CRLF, also when a piece ends between the two. Data
  * lines of one event are joined by LF; comments, ids and retry times are
@@ -24,22 +25,24 @@ struct sse {
     struct buf line; /* the part of a line that came so far */
     struct buf data;
     struct buf name;
-    bool has_data;
-    bool errors;   /* "error: ..." lines are events of that name: some servers
-                      write them so, and the standard ignores them */
-    bool after_cr; /* a LF that comes next belongs to that CR */
-    bool stopped;
+    bool has_data; /* a data line has come, even an empty one */
+    bool errors;   /* set by the owner: lines "error: ..." are events of that
+                      name, as some servers write them; by the standard they are
+                      ignored */
+    bool after_cr; /* a LF that comes next belongs to the CR before it */
+    bool stopped;  /* for good */
 };
 
 void sse_init(struct sse *sse, sse_event *on_event, void *owner);
 void sse_finish(struct sse *sse); /* accepts NULL and a zeroed one */
 
-/* False: stopped, by on_event or because a line or an event is too long
- * (sse_overflow() tells which). Later bytes are ignored. */
+/* Takes the next bytes; calls on_event for each event in them. False: stopped,
+ * by on_event or because a line or an event is too long (then sse_overflow()).
+ * Later bytes are ignored. */
 bool sse_feed(struct sse *sse, struct view bytes);
 
-/* At the end of the stream: an event that no blank line closed still counts;
- * the reader of its data sees whether it is whole. */
+/* At the end of the stream. An event that no blank line has ended is given, too
+ * (the standard drops it): its data shows whether it is whole. */
 bool sse_end(struct sse *sse);
 
 bool sse_overflow(const struct sse *sse);

@@ -35,29 +35,34 @@ static const struct machine_kind kind = {
     .count = sizeof(states) / sizeof(states[0]),
 };
 
-/* ref = (times used << 24 | place) + 1: a late answer finds no request. */
+/* A place in the table of requests, used again and again. The ref of a request
+ * is (times << PLACE_BITS | place) + 1, so a late answer to an earlier request
+ * of the same place finds nothing. */
 struct executor_request {
-    executor_answer *answer; /* NULL: free */
+    executor_answer *answer; /* NULL: the place is free */
     void *owner;
-    uint64_t times;
+    uint64_t times; /* how often the place was used */
 };
 enum { PLACE_BITS = 24 };
 
-struct executor_pipe { /* one try to connect; libuv frees it after uv_close() */
+/* One attempt to connect, and its connection. libuv still uses it after
+ * uv_close(), so it outlives the attempt, and may outlive the executor. */
+struct executor_pipe {
     uv_pipe_t handle;
     uv_connect_t connect;
-    struct executor *executor; /* NULL: abandoned */
+    struct executor *executor; /* NULL: abandoned; callbacks do nothing */
 };
 
 struct executor {
     uv_loop_t *loop;
     char *path;
     struct machine machine;
-    struct alarm *alarm; /* the deadline of GREETING, the end of BACKOFF */
-    struct executor_pipe *pipe;
-    struct buf input;
+    struct alarm *alarm; /* the limit of CONNECTING and GREETING together, the
+                            end of BACKOFF */
+    struct executor_pipe *pipe; /* NULL: CLOSED or BACKOFF */
+    struct buf input;           /* bytes that are no whole frame yet */
     struct executor_request *requests;
-    size_t room;
+    size_t room; /* of requests */
     struct executor_watch *watches;
     char isolation[512];
     char libraries[MAX_LIBRARIES_BYTES + 1];
@@ -99,7 +104,7 @@ static void drop_pipe(struct executor *executor)
 
 static void tell_watches(struct executor *executor, bool ready)
 {
-    /* A watch may unwatch itself while it is notice. */
+    /* A watch may unwatch itself, and be freed, while it is told. */
     struct executor_watch *watch = executor->watches;
     while (watch) {
         struct executor_watch *next = watch->next;
@@ -125,7 +130,7 @@ static uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Each asks for another repair by the operator. */
+/* One word for each cause that needs another repair by the operator. */
 static const char *word_of(int status)
 {
     switch (status) {
@@ -162,7 +167,7 @@ static void tell_state(const struct executor *executor)
         executor->on_state(executor->state_owner);
 }
 
-/* True: the executor is newly away, or for another reason. */
+/* True: the executor was not away before, or for another reason. */
 static bool note_away(struct executor *executor, const char *word,
                       const char *why)
 {
@@ -190,6 +195,7 @@ static void lose(struct executor *executor, const char *word, const char *why)
     executor->backoff_ms *= 2;
     if (executor->backoff_ms > BACKOFF_MAX_MS)
         executor->backoff_ms = BACKOFF_MAX_MS;
+    /* The state is BACKOFF by now, so a callback that asks again gets 0. */
     if (was_ready) {
         answer_all(executor);
         tell_watches(executor, false);
@@ -342,7 +348,8 @@ static bool take_frame(struct executor *executor, struct view bytes,
     return true;
 }
 
-/* Takes every whole frame. The connection may break on the way. */
+/* Takes every whole frame. A callback may break the connection on the way: then
+ * the pipe is another one, and input belongs to that. */
 static bool take_frames(struct executor *executor, struct err *err)
 {
     size_t at = 0;

@@ -52,6 +52,7 @@ bool memo_is_saved_by(const struct session_memo *memo, struct view job)
            view_equal(memo->record.job, job);
 }
 
+/* The error's sentence names the blob. */
 static bool is_missing(struct view blob, const struct err *why)
 {
     char name[65];

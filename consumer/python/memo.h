@@ -1,5 +1,5 @@
-/* memo.h - the record of a session, as Redis had it when this job read it, or
- * as this job has written it since. */
+/* memo.h - the record of a session with a name, as Redis had it when this job
+ * read it, or as this job has written it since. */
 #ifndef CONSUMER_PYTHON_MEMO_H
 #define CONSUMER_PYTHON_MEMO_H
 
@@ -17,22 +17,24 @@ struct session_memo {
 bool memo_read(struct session_memo *memo, struct view bytes, struct err *err);
 void memo_finish(struct session_memo *memo);
 
-/* There is a record, and the session is not closed. */
+/* Whether there is a record, and the session is not closed. */
 bool memo_is_open(const struct session_memo *memo);
-/* The record names that holder. Only the holder's interpreter is the session;
- * another one under the same name is not, whatever it has run. */
+/* Whether the record names that holder. Only the holder's interpreter is the
+ * session; another one of the same name is not, whatever it has run. */
 bool memo_is_held_by(const struct session_memo *memo, struct view holder);
-/* The session has a history and nothing else: no executor has ever had it. */
+/* Whether the session has a history and nothing else, because no executor has
+ * ever had it. */
 bool memo_is_blank(const struct session_memo *memo);
-/* The record has that blob as its history. An empty view: always true, the
- * caller has nothing to add. */
+/* Whether the record has that blob as its history. An empty view: true, because
+ * the caller has nothing to add. */
 bool memo_has_history(const struct session_memo *memo, struct view history);
-/* That job has saved the session, so its work on it was done. */
+/* Whether that job has saved the session, which is the last that a job does. */
 bool memo_is_saved_by(const struct session_memo *memo, struct view job);
 
-/* Redis refuses a record that names a blob which somebody has deleted. These
- * take such a blob out of the record, and note that its contents are gone; then
- * the caller writes the record again. False: why is another error. */
+/* Redis refuses a record that names a blob which is not there any more
+ * (missing_blob). These take the blob that why names out of the record and note
+ * that its contents are gone; then the caller writes the record again. False:
+ * why is another error. */
 bool record_forget_blob(struct session_record *record, const struct err *why);
 /* The same for the history alone. */
 bool record_forget_history(struct session_record *record,

@@ -1,4 +1,4 @@
-/* notice.c - what the next cell is told of how its session came to be. */
+/* notice.c - the text that tells the next cell what happened to its session. */
 #include "consumer/python/notice.h"
 
 #include <stdarg.h>
@@ -7,10 +7,10 @@
 #include "consumer/text.h"
 
 enum {
-    TOLD_BYTES = 700,  /* fits a reason, with the cell's own after it */
-    NAMES_BYTES = 250, /* of it, for one list of names */
-    NAME_BYTES = 60,   /* of it, for one name */
-    WHY_BYTES = 80,    /* and for the reason */
+    TOLD_BYTES = 700,  /* leaves room for the cell's own reason beside it */
+    NAMES_BYTES = 250, /* of one list of names */
+    NAME_BYTES = 60,   /* of one name */
+    WHY_BYTES = 80,    /* of the reason behind it */
 };
 static const char more[] = " ... and more";
 
@@ -35,7 +35,7 @@ void notice_add(struct notice *notice, enum cell_state state,
     int len = vsnprintf(part, sizeof(part), format, arguments);
     va_end(arguments);
     if (state > notice->state)
-        notice->state = state; /* the worst is the truth */
+        notice->state = state; /* states are in order, the worst last */
     if (notice->full)
         return;
     size_t before = text->len > 0 ? 2 : 0;
@@ -50,14 +50,14 @@ void notice_add(struct notice *notice, enum cell_state state,
         buf_printf(text, "%s", more);
 }
 
-/* One reason may stand for several names, behind the last of them. */
+/* Names in a row with the same reason have it once, behind the last of them. */
 static bool has_reason(const struct pair *pairs, size_t count, size_t i)
 {
     return pairs[i].value.len > 0 &&
            (i + 1 == count || !view_equal(pairs[i].value, pairs[i + 1].value));
 }
 
-/* As many as fit; gives their number. */
+/* Prints as many names as fit; returns how many these are. */
 static size_t print_names(struct buf *out, const struct pair *pairs,
                           size_t count, bool with_reasons)
 {

@@ -1,7 +1,7 @@
-/* notice.h - what the next cell is told of how its session came to be.
+/* notice.h - the text that tells the next cell what happened to its session.
  *
- * A notice has parts, one after the other, and fits the reason of a cell. Where
- * the room ends, the text says that there is more. */
+ * It goes into the cell's reason. When there is no room for another part, the
+ * text says that there is more. */
 #ifndef CONSUMER_PYTHON_NOTICE_H
 #define CONSUMER_PYTHON_NOTICE_H
 
@@ -10,22 +10,23 @@
 struct notice {
     enum cell_state state; /* the worst of its parts */
     struct buf text;
-    bool full;
+    bool full; /* further parts only change the state */
 };
 
 void notice_init(struct notice *notice);
 void notice_finish(struct notice *notice);
 
+/* Adds a part. */
 void notice_add(struct notice *notice, enum cell_state state,
                 const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* "what: a (why), b (why)", or without the reasons when these leave no room for
- * all names. pairs: of struct pair; cut: there are more of them. */
+/* Adds "what: a (why), b (why)", without the reasons when these leave no room
+ * for all names. pairs: of struct pair; cut: there are more of them. */
 void notice_add_names(struct notice *notice, const char *what,
                       const struct list *pairs, bool cut);
-/* Names those of a record's files that it has no blob of. */
+/* Adds the names of those of a record's files that have no blob. */
 void notice_add_files(struct notice *notice, const char *what,
                       const struct list *files);
-/* packages: of struct view. */
+/* Adds the names of packages, a list of struct view. */
 void notice_add_packages(struct notice *notice, const char *what,
                          const struct list *packages);
 

@@ -1,4 +1,4 @@
-/* open.c - a session is opened at the executor, and what is there is judged. */
+/* open.c - opens a session at the executor, and judges what is found there. */
 #include <stdio.h>
 
 #include "consumer/python/state.h"
@@ -42,8 +42,9 @@ enum pace open_enter(void *owner)
     return session_ask(session, &open, on_opened);
 }
 
-/* Not the session that was saved last: it stayed behind, is half made, or the
- * record has expired. */
+/* Whether the executor's session is not the one of the record: it is left over
+ * from before another executor had it, is half made, or the record has expired.
+ */
 static bool is_stale(const struct python_session *session)
 {
     return session_is_named(session) && !session->exchange.fresh &&
@@ -104,6 +105,8 @@ enum pace open_enter_check(void *owner)
     const struct earlier_cell *cells = session->request.earlier.cells;
     struct call_name name =
         session_call_name(session, cells[cell_to_check(session)].call);
+    /* Its answer tells whether the session knows the call; an earlier cell has
+     * ended, and nobody needs its result any more. */
     struct frame ask = { .type = FRAME_FORGET, .call = view_of(name.text) };
     return session_ask(session, &ask, session_answered);
 }
@@ -118,8 +121,8 @@ enum pace open_checked(void *owner)
         session->opening.check_first = true;
         return session_enter(session, CHECKING);
     }
-    /* The attempt that ran the last cell again has gone, and the cell may still
-     * run, or its code wait for a tool: so it is asked for once more. */
+    /* An attempt that ran the last cell again may have died meanwhile. The cell
+     * may still run, or its code wait for a tool: so it is sent once more. */
     session->restore.cells_due = true;
     session->restore.cell_at = cell_to_check(session);
     return session_next(session);

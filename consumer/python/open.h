@@ -1,22 +1,22 @@
-/* open.h - a session is opened at the executor, and what is found there is
- * judged.
+/* open.h - opens a session at the executor, and judges what is found there:
+ * states AWAY, OPENING, DROPPING, CHECKING.
  *
- * The executor may answer with a fresh session: then all is put in. Or it has
- * one of that name:
+ * The executor may answer with a fresh session: then everything is put in. Or
+ * it has one of that name already:
  *
- *   - With a name, it is the session only if the record names it as the holder.
- *     Another one (it stayed behind, or is half made) is ended.
- *   - It may be half restored, by an attempt that died over it. So CHECKING
- *     asks whether it has seen the last of the earlier cells. If it has not, it
- *     asks for the first one, which tells whether the files were put in. Then
- *     all earlier cells are sent: those that it has seen do not run again. */
+ *   - A session with a name counts only if the record names it as the holder.
+ *     Another one, left over or half made, is ended (DROPPING).
+ *   - It may be half restored, by an attempt that died. So CHECKING asks
+ * whether it has seen the last of the earlier cells. If it has not, CHECKING
+ * asks for the first one, which tells whether the files were put in. Then all
+ * earlier cells are sent: those that it has seen do not run again. */
 #ifndef CONSUMER_PYTHON_OPEN_H
 #define CONSUMER_PYTHON_OPEN_H
 
 #include "schemas/message/limits.h"
 #include "schemas/message/machine.h"
 
-/* On this connection to the executor. */
+/* Where the session is, on this connection to the executor. */
 enum presence {
     PRESENCE_NONE,  /* the session was not asked for */
     PRESENCE_ASKED, /* it was: the executor may have it */
@@ -25,9 +25,13 @@ enum presence {
 
 struct session_opening {
     enum presence presence;
-    char holder[MAX_NAME_BYTES + 1]; /* what the executor calls this one */
-    unsigned int drops;              /* of others of that name */
-    bool check_first; /* CHECKING asks for the first earlier cell */
+    char
+        holder[MAX_NAME_BYTES + 1]; /* the executor's name for this interpreter,
+                                       which the record is compared with */
+    unsigned int drops;             /* how many others of the name were ended,
+                                       for this request */
+    bool check_first; /* CHECKING asks for the first earlier cell, not the last
+                       */
 };
 
 machine_step open_away;

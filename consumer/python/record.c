@@ -1,4 +1,4 @@
-/* record.c - the record of a session with a name: read and written. */
+/* record.c - reads and writes the record of a session with a name. */
 #include "consumer/python/record.h"
 
 #include <assert.h>
@@ -19,7 +19,8 @@ void record_finish(struct session_claim *claim)
 
 /* --------------------------------------------------------------- claiming */
 
-/* What an earlier attempt, or job, had to tell the next cell and did not. */
+/* Takes the notice from the record: what an earlier attempt, or job, had to
+ * tell the next cell and did not. */
 static void recall_notice(struct python_session *session)
 {
     const struct session_record *record = &session->memo.record;
@@ -31,7 +32,8 @@ static void recall_notice(struct python_session *session)
                    VIEW_ARG(record->note));
 }
 
-/* Asks again after a while. The session may be gone then. */
+/* Asks again after a while. on_stuck() may free the session: nothing may follow
+ * it. */
 static void wait_for_turn(struct python_session *session, bool somebody_works)
 {
     struct session_claim *claim = &session->claim;
@@ -176,13 +178,15 @@ static void on_written(void *owner, const redisReply *reply,
     struct python_session *session = owner;
     struct err *answer = &session->exchange.answer;
     enum python_state state = session->machine.state;
+    /* save.c writes in WRITING_RECORD. */
     bool writes = state == NAMING_HOLDER || state == WRITING_HISTORY;
     if (!session_heard(session, writes ? state : WRITING_RECORD))
         return;
     if (!reply) {
         *answer = *why;
         session->claim.state = CLAIM_NONE;
-        if (strcmp(why->code, "misplaced") == 0) /* somebody else has written */
+        /* Another job has written: the next attempt reads what. */
+        if (strcmp(why->code, "misplaced") == 0)
             answer->kind = ERR_RETRY;
     } else {
         memo_read(&session->memo, buf_view(&session->claim.record), answer);
@@ -225,7 +229,7 @@ enum pace record_holder_named(void *owner)
     return session_next(session);
 }
 
-/* Variables, files and the holder stay as they were. */
+/* Variables, files and holder stay as they are in the record. */
 enum pace record_enter_history(void *owner)
 {
     struct python_session *session = owner;

@@ -1,32 +1,31 @@
-/* record.h - the record of a session with a name: read in the job's turn, and
- * written.
+/* record.h - reads and writes the record of a session with a name: states
+ * CLAIMING, NAMING_HOLDER, WRITING_HISTORY.
  *
  * CLAIMING waits until it is the job's turn; the answer brings the record.
- * NAMING_HOLDER writes who holds the session. It comes after all that the
- * record has was put in, and before anything runs there: so a session that was
- * left half made is never taken for the right one.
+ * NAMING_HOLDER writes which interpreter is the session.
  *
- * A write names the generation that it replaces: Redis refuses it when another
- * job has written meanwhile. */
+ * Each write names the generation that it replaces, and carries the lease of
+ * the job: Redis refuses it when another job has written meanwhile, or when the
+ * job belongs to another consumer. */
 #ifndef CONSUMER_PYTHON_RECORD_H
 #define CONSUMER_PYTHON_RECORD_H
 
 #include "consumer/python/session.h"
 #include "schemas/message/machine.h"
 
-/* The job has to claim the session before it uses it. */
+/* A job claims a session with a name before it uses it. */
 enum claim_state {
-    CLAIM_NONE,  /* Redis is to be asked */
+    CLAIM_NONE,  /* Redis must be asked, again or for the first time */
     CLAIM_WAITS, /* another job has it, or goes first */
-    CLAIM_OURS,  /* the memo is the latest record */
+    CLAIM_OURS,  /* it is the job's turn, and the memo is the latest record */
 };
 
 struct session_claim {
     enum claim_state state;
-    uint64_t wait_ms;  /* until Redis is asked again */
-    bool holder_due;   /* the record is to name this executor's session */
-    bool notice_told;  /* a cell has told what the record's note says */
-    struct buf record; /* on its way to Redis, or the last that was */
+    uint64_t wait_ms;  /* until Redis is asked again; 0: it is not waited */
+    bool holder_due;   /* the record has yet to name this interpreter */
+    bool notice_told;  /* a cell of this job has told the record's note */
+    struct buf record; /* bytes of the record that was sent last */
 };
 
 void record_finish(struct session_claim *claim);
@@ -35,25 +34,29 @@ machine_step record_enter_claim, record_claimed;
 machine_step record_enter_holder, record_holder_named;
 machine_step record_enter_history, record_history_written;
 
-/* The record that follows the memo: one generation on, held by nobody. Borrows
- * from both. */
+/* The record that follows the memo: the next generation, without a holder.
+ * Borrows from both. */
 struct session_record record_next(const struct session_setup *setup,
                                   const struct session_memo *memo);
-/* Sends it, in place of the one of that generation; reply as the transition
- * answers. False: it does not fit. */
+/* Sends a record, to replace the one of that generation (0: there is none).
+ * done gets the answer of quern_v1_session_save. False: the record is too
+ * large. */
 bool record_send(struct python_session *session, struct session_key key,
                  uint64_t generation, const struct session_record *record,
                  store_done *done, void *owner, struct err *err);
 
-/* The state writes the session's record; when it lands, the memo is that. */
+/* Writes the session's record as the exchange of the state. When it lands
+ * without an error, the memo is that record. */
 enum pace record_write(struct python_session *session,
                        const struct session_record *record);
-/* The notice that no cell has told yet is kept in the record. */
+/* Puts the notice, which no cell has told yet, into the record: the next
+ * attempt or job will tell it. */
 void record_add_notice(const struct python_session *session,
                        struct session_record *record);
-/* The request's history, if it has one. */
+/* Puts the request's history into the record, if it has one. */
 void record_add_history(const struct python_session *session,
                         struct session_record *record);
+/* Now, in ms since 1970. */
 uint64_t record_wall_ms(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* restore.c - what is put back into a session: files, variables, and what
- * earlier cells did. */
+/* restore.c - puts back into a session what it lacks: files, variables, and the
+ * effects of earlier cells. */
 #include "consumer/python/restore.h"
 
 #include "consumer/blob.h"
@@ -32,7 +32,8 @@ enum pace restore_begin(struct python_session *session, bool files_there)
     return run_is_lost(session) ? run_give_up(session) : session_next(session);
 }
 
-/* Packages are saved with the variables. */
+/* The record names the packages that were installed when the variables were
+ * saved; they are not there, either. */
 static void lose_variables(struct python_session *session, const char *what,
                            struct view why)
 {
@@ -54,8 +55,9 @@ static void tell_unsaved(struct python_session *session)
     notice_add_files(notice, "files not saved", &record->files);
 }
 
-/* A record that names this holder already was written when all had been put in:
- * the request that wrote it was given up meanwhile. */
+/* A record that already names this fresh session was written when everything
+ * had been put in, by a request that was given up afterwards: nothing is due.
+ */
 void restore_from_record(struct python_session *session)
 {
     const struct session_record *record = &session->memo.record;
@@ -83,7 +85,7 @@ static size_t record_files(const struct python_session *session)
     return session->restore.record_due ? session->memo.record.files.count : 0;
 }
 
-/* The file that is next, if it is one of the record. */
+/* The next file if it is one of the record; NULL: it is one of the job. */
 static struct session_file *record_file(const struct python_session *session)
 {
     struct session_file *files = session->memo.record.files.items;
@@ -101,8 +103,8 @@ static struct session_file current_file(const struct python_session *session)
     return (struct session_file){ .name = files->name, .blob = files->blob };
 }
 
-/* A file of the record may be gone, and the next cell is told. A file of the
- * job must be there: false. */
+/* Goes on without a file of the record, and tells the next cell. False: it is a
+ * file of the job, without which the job cannot run. */
 static bool do_without(struct python_session *session, struct view why)
 {
     struct session_file *file = record_file(session);
@@ -119,7 +121,8 @@ static bool do_without(struct python_session *session, struct view why)
     return true;
 }
 
-/* The bytes go out at once, in pieces of one request: they are borrowed. */
+/* Sends all pieces of the file at once, as one request: the bytes are borrowed
+ * from the reply of Redis. */
 static void put_file(struct python_session *session, struct view bytes)
 {
     struct executor *executor = session->setup.executor;
@@ -143,7 +146,8 @@ static void put_file(struct python_session *session, struct view bytes)
     } while (bytes.len > 0);
 }
 
-/* NULL, or why its bytes cannot be put in: the error is the job's. */
+/* Why the bytes of the blob cannot be used; NULL: they can. err is for the job,
+ * in case it cannot do without the file. */
 static const char *blob_flaw(const struct session_file *file,
                              const redisReply *reply, struct err *err)
 {
@@ -266,7 +270,7 @@ static void forget_variables(struct python_session *session, const char *why)
     lose_variables(session, not_restored, record->unsaved);
 }
 
-/* Why they cannot be brought back from there, or NULL. */
+/* Why the variables in the reply cannot be used; NULL: they can. */
 static const char *variables_flaw(const struct python_session *session,
                                   const redisReply *reply)
 {
@@ -348,6 +352,8 @@ static void on_rerun(void *owner, const struct frame *frame)
     }
     if (frame->type == FRAME_TOOL)
         session_hear_tool(session, call, frame, true);
+    /* The session was lost over the earlier cell: the ones behind it would run
+     * without the variables of those before. */
     if (frame->type == FRAME_DONE && frame->cell.state == CELL_LOST) {
         session->restore.cells_due = false;
         session->restore.files_due = frame->emptied;

@@ -1,9 +1,9 @@
-/* restore.h - what is put back into a session: files, variables, and what
- * earlier cells did.
+/* restore.h - puts back into a session what it lacks: files, variables, and the
+ * effects of earlier cells.
  *
- * Files are those of the record first, then the job's: each is fetched from
- * Redis and put into the workspace. Variables are unpickled by the guest. Then
- * the job's earlier cells run again; nobody sees their output. */
+ * The files of the record come first, then the job's: each is fetched from
+ * Redis and put into the workspace. The guest unpickles the variables. Then the
+ * job's earlier cells run again; their output is not shown. */
 #ifndef CONSUMER_PYTHON_RESTORE_H
 #define CONSUMER_PYTHON_RESTORE_H
 
@@ -13,22 +13,22 @@
 
 struct python_session;
 
-/* What is still due, and how far it is. */
+/* What is still due, and how far it has come. */
 struct session_restore {
     bool files_due;
-    size_t file_at;
-    bool record_due; /* the record's files and variables are part of it */
+    size_t file_at;  /* the next file: of the record, then of the job */
+    bool record_due; /* the record's files and variables are due, too */
     bool cells_due;
-    size_t cell_at;
+    size_t cell_at; /* the next of request.earlier */
 };
 
-/* A fresh session lacks all that the session had before: files, unless
- * files_there, and earlier cells are due. */
+/* Makes files, unless files_there, and earlier cells due, and goes on. Ends the
+ * request when its call has lost its session too often. */
 enum pace restore_begin(struct python_session *session, bool files_there);
-/* The executor has made a fresh session in place of the record's: decides what
- * the record has to put in, and tells the next cell what was not saved. */
+/* The executor has made a fresh session. Decides what is put in from the
+ * record, and adds to the notice what was not saved. */
 void restore_from_record(struct python_session *session);
-/* All files are due once more: a cell has emptied the workspace. */
+/* Makes all files due again: a cell has emptied the workspace. */
 void restore_files(struct python_session *session);
 
 machine_step restore_enter_fetch, restore_not_fetched;

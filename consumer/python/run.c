@@ -1,4 +1,5 @@
-/* run.c - the call of a request runs as a cell, and what it wrote is read. */
+/* run.c - runs the call of a request as a cell, and reads files that it wrote.
+ */
 #include "consumer/python/run.h"
 
 #include "consumer/python/state.h"
@@ -60,7 +61,7 @@ void run_count_fresh(struct python_session *session)
     worsen(&session->run, LOSS_RERUN);
 }
 
-/* How the session was lost, and what was done about it. */
+/* Says how the session was lost, and what was done about it. */
 static void add_loss(const struct python_session *session, struct buf *reason)
 {
     const struct cell_run *run = &session->run;
@@ -81,7 +82,8 @@ static void add_loss(const struct python_session *session, struct buf *reason)
         buf_printf(reason, "; what killed cells left in files is gone");
 }
 
-/* The worst is the truth: lost, restored, rolled back, kept. */
+/* Adds to the cell what happened before it. Of several states the worst counts.
+ */
 static void add_reason(const struct python_session *session, struct cell *cell,
                        struct buf *reason)
 {
@@ -115,6 +117,7 @@ static void report(struct python_session *session, const struct frame *frame)
     add_reason(session, &cell, &reason);
     if (frame->emptied)
         restore_files(session);
+    /* The cell tells it now, so it must not be told again. */
     session->run = (struct cell_run){ .losses = session->run.losses };
     session->claim.notice_told = true;
     notice_finish(&session->notice);

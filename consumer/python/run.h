@@ -1,7 +1,12 @@
-/* run.h - the call of a request runs as a cell, and what it wrote is read.
+/* run.h - runs the call of a request as a cell, and reads files that it wrote:
+ * states RUNNING, READING_FILE.
  *
- * Only the consumer knows how the session came to be what the cell runs in: it
- * adds that to the cell's state and reason. */
+ * Only the consumer knows how the session was restored before the cell: it adds
+ * that to the cell's state and reason.
+ *
+ * A cell may run twice, when its session was lost with the executor before the
+ * outcome was known, but never three times: it may be what kills the executor.
+ */
 #ifndef CONSUMER_PYTHON_RUN_H
 #define CONSUMER_PYTHON_RUN_H
 
@@ -12,47 +17,51 @@
 
 struct python_session;
 
-/* Where the call is. */
+/* How far the call is, in the session that it runs in. */
 enum call_progress {
     CALL_UNSENT,
     CALL_INTENDED, /* an earlier attempt may have sent it */
-    CALL_SENT,     /* this one has */
+    CALL_SENT,     /* this attempt has sent it */
 };
 
 /* What became of the session before the cell, the worst last. */
 enum session_loss {
     LOSS_NONE,
     LOSS_RERUN, /* it was lost, and the earlier cells ran again */
-    LOSS_TOTAL, /* they did not */
+    LOSS_TOTAL, /* it was lost, and they did not all run again */
 };
 
 struct cell_run {
     enum call_progress progress;
-    unsigned int losses; /* of the session, by this call */
+    unsigned int losses; /* how often the call may have lost its session */
     enum session_loss loss;
     size_t rerun;        /* earlier cells that ran again */
     size_t rerun_killed; /* of these, cells that had to be killed this time */
 };
 
-/* A new request's call. */
+/* Begins the call of a new request. */
 void run_begin(struct python_session *session);
-/* The session that the call may run in is lost. */
+/* Counts that the session is lost, in which the call may have run. */
 void run_lose_session(struct python_session *session);
-/* The call has lost its session too often. */
+/* Whether the call has lost its session too often to be sent once more. */
 bool run_is_lost(const struct python_session *session);
-/* The connection does not come back, and this is the call's last loss: another
- * attempt would not know of the losses, and run the cell a third time. */
+/* Whether the executor is away and this would be the call's last loss. Then the
+ * call is given up here: another attempt would not know of the losses, and
+ * could run the cell a third time. */
 bool run_is_lost_again(const struct python_session *session);
-/* The owner hears that the outcome is unknown; the request is over. */
+/* Tells the owner that the outcome is unknown, and ends the request. */
 enum pace run_give_up(struct python_session *session);
 
-/* An earlier cell has ended; it ran in a fresh session, or not. */
+/* An earlier cell has ended with that outcome. */
 void run_count_rerun(struct python_session *session, const struct cell *cell);
+/* The answer to an earlier cell has landed. Counts it if the cell ran again;
+ * the executor may also have known it, and only repeated its outcome. */
 void run_count_fresh(struct python_session *session);
 
 machine_step run_enter, run_landed;
 machine_step run_enter_read, run_read;
-/* Asks for a file of the workspace: it lands in session->file. */
+/* Asks the executor for a file of the workspace, as the exchange of the state.
+ * When it lands, the bytes are in session->file. */
 enum pace run_ask_file(struct python_session *session, struct view name);
 
 #endif

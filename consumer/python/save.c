@@ -1,4 +1,4 @@
-/* save.c - all of a session with a name goes into Redis. */
+/* save.c - saves a session with a name in Redis. */
 #include "consumer/python/save.h"
 
 #include <inttypes.h>
@@ -11,19 +11,19 @@
 #include "consumer/python/state.h"
 
 enum {
-    BLOB_MS = 3600 * 1000, /* until the record keeps it */
-    PATHS_BYTES = 64 << 10,
+    BLOB_MS = 3600 * 1000,  /* by then the record must name and so keep it */
+    PATHS_BYTES = 64 << 10, /* of all paths together: they go into the record */
 };
 
-/* The record is put together in the arena. */
+/* The record in the making. Its parts are in the arena. */
 struct session_draft {
     struct arena arena;
     struct session_record next;
-    struct session_file *files;
-    size_t count, at;
-    uint64_t bytes_left;
-    struct call_name call;
-    bool all_anew; /* blobs that should be there were not */
+    struct session_file *files; /* of the workspace */
+    size_t count, at;           /* of files; the next one to be saved */
+    uint64_t bytes_left;        /* that files may still have together */
+    struct call_name call;      /* that saves the variables */
+    bool all_anew; /* write all blobs: one that should be in Redis was not */
 };
 
 static void draft_free(struct session_draft *draft)
@@ -57,7 +57,9 @@ static struct session_draft *draft_new(const struct python_session *session)
     return draft;
 }
 
-/* blob: the name of its bytes. */
+/* Writes a blob. No answer is waited for: requests are carried out in order,
+ * and Redis refuses the record if a blob that it names is missing. blob: its
+ * name. */
 static void keep(const struct python_session *session, struct view blob,
                  struct view bytes)
 {
@@ -206,7 +208,7 @@ enum pace save_listed(void *owner)
     return session_enter(session, SAVING_FILES);
 }
 
-/* Redis has the blob: the last record keeps it. */
+/* Whether Redis has the blob already, because the last record names it. */
 static bool is_kept(const struct python_session *session, struct view blob)
 {
     const struct list *list = &session->memo.record.files;
@@ -275,7 +277,7 @@ enum pace save_file_read(void *owner)
 
 /* ----------------------------------------------------------------- record */
 
-/* Somebody has deleted what the last record names. */
+/* A blob that the last record names is gone: is_kept() was wrong about it. */
 static enum pace save_files_anew(struct python_session *session)
 {
     struct session_draft *draft = session->saving.draft;

@@ -1,7 +1,9 @@
-/* save.h - all of a session with a name goes into Redis: variables, files of
- * the workspace, and then the record, which names their blobs.
+/* save.h - saves a session with a name in Redis: variables, files of the
+ * workspace, and last the record, which names their blobs. States
+ * SAVING_VARIABLES, LISTING_FILES, SAVING_FILES, WRITING_RECORD.
  *
- * What is too large or cannot be saved is named in the record. */
+ * The record comes last, so it never names a blob that was not written. What is
+ * too large or cannot be saved is named in the record. */
 #ifndef CONSUMER_PYTHON_SAVE_H
 #define CONSUMER_PYTHON_SAVE_H
 
@@ -10,9 +12,8 @@
 struct session_draft;
 
 struct session_saving {
-    unsigned int saves; /* that the executor was asked for */
-    struct session_draft
-        *draft; /* the record that comes of it; NULL: none yet */
+    unsigned int saves; /* so far: makes the name of each call unique */
+    struct session_draft *draft; /* the record in the making; NULL: none yet */
 };
 
 void save_finish(struct session_saving *saving);

@@ -100,8 +100,9 @@ void session_request(struct python_session *session,
     session_run(session);
 }
 
-/* A record that is on its way may be written all the same: the next request
- * reads it again, and whether the executor's session is its holder. */
+/* A record that is on its way may still be written. So the next request claims
+ * the session again, reads the record, and checks whether the executor's
+ * session is the holder that it names. */
 void session_abandon(struct python_session *session)
 {
     if (!session)
@@ -193,6 +194,7 @@ void session_answer(struct python_session *session, struct view call,
             .message = view_of(why->text),
         };
     executor_ask(session->setup.executor, &answer, NULL, NULL);
+    /* The executor's clock of the cell goes on now, so ours does. */
     if (--session->exchange.tools_open == 0)
         session_resume_clock(session);
 }

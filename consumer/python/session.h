@@ -17,8 +17,9 @@
  *     cell says that. A call that loses its session twice is given up: its
  *     outcome is unknown.
  *
- * A job that could not be read has no session: all but session_request(),
- * session_setup() and session_file_bytes() accept NULL. */
+ * job/load.c makes a session for a job, and job/attempt.c frees it with the
+ * attempt. A job that could not be read has none: all functions but
+ * session_request(), session_setup() and session_file_bytes() accept NULL. */
 #ifndef CONSUMER_PYTHON_SESSION_H
 #define CONSUMER_PYTHON_SESSION_H
 
@@ -30,13 +31,14 @@
 
 struct python_session;
 
-/* What the owner of a SESSION_RUN hears of its cell. Arguments are borrowed. */
+/* What the owner of a SESSION_RUN is told of its cell, from the loop. Arguments
+ * are borrowed for the call; none of these may free the session. */
 struct cell_events {
     /* The output starts from its first byte. again: it is the same run, whose
      * first part came before; else what came before is void. */
     void (*on_start)(void *owner, bool again);
-    /* offset: where the bytes stand in the stream; 0 where the executor does
-     * not tell. */
+    /* offset: the position of the bytes in the stream; 0 when the executor does
+     * not say. */
     void (*on_output)(void *owner, struct view stream, uint64_t offset,
                       struct view bytes);
     /* A display, an update or a clear. */
@@ -49,7 +51,7 @@ struct cell_events {
                     const struct list *files, bool emptied);
 };
 
-/* What the attempt hears of its session. */
+/* What the attempt is told of its session. */
 struct session_events {
     /* The code of an earlier cell, which runs again, calls a tool (borrowed):
      * session_answer() gives it the value. */
@@ -59,19 +61,22 @@ struct session_events {
     /* The session has waited for its turn for a while, and no consumer works on
      * the job that goes first: that job may need this one's slot. */
     void (*on_stuck)(void *owner);
-    /* The request has ended: session_fault() says how. */
+    /* The request has ended: session_fault() says how. The next request may be
+     * made, or the session freed, from inside. */
     void (*on_done)(void *owner);
 };
 
+/* Constant. What it points to must outlive the session. */
 struct session_setup {
     uv_loop_t *loop;
     struct executor *executor;
-    struct store *store; /* the blobs of files are read through it */
+    struct store *store; /* through which Redis is asked */
     const struct names *names;
-    struct view job; /* makes calls unique in a session that jobs share */
+    struct view job; /* id; makes calls unique in a session that jobs share */
     struct session_limits limits;
     struct list files; /* of struct file_ref: the job's */
-    uint64_t away_ms, cell_ms;
+    uint64_t away_ms;  /* how long an executor that is away is waited for */
+    uint64_t cell_ms;  /* limit of one cell, without the time of its tools */
     struct view tools; /* JSON: what code may call */
     struct list env;   /* of struct pair: environment of the job's cells */
 
@@ -85,7 +90,7 @@ struct session_setup {
 };
 
 enum session_verb {
-    SESSION_CLAIM,    /* wait for the job's turn; then session_memo() is read */
+    SESSION_CLAIM,    /* wait for the job's turn, and read session_memo() */
     SESSION_PREPARE,  /* open it, put in files, run earlier cells again */
     SESSION_RUN,      /* as PREPARE, then run code as call */
     SESSION_READ,     /* read the file called name from the workspace */
@@ -93,8 +98,8 @@ enum session_verb {
     SESSION_REMEMBER, /* write the history into the record, without executor */
 };
 
-/* The session's conversation: a blob that is in Redis, see history.h. No blob:
- * the record's stays. */
+/* The session's conversation (schemas/message/history.h), a blob that is in
+ * Redis already. blob empty: the record keeps the one that it has. */
 struct saved_history {
     struct view blob;
     uint64_t bytes, exchanges;
@@ -107,13 +112,14 @@ struct session_request {
     uint64_t number;        /* RUN: of the cell in its job, from 1 */
     bool last;              /* RUN: no other call follows in this session */
     bool intended; /* RUN: an earlier attempt may have sent the call already */
-    const struct cell_events *cell; /* RUN: who hears of it */
-    void *owner;
-    struct view name;             /* READ */
-    struct earlier_cells earlier; /* cells that a fresh session needs again */
-    bool files_there;             /* the job's files were put in before */
-    uint64_t cells;               /* SAVE: that this job has run */
-    struct saved_history saved;   /* SAVE, REMEMBER */
+    const struct cell_events *cell; /* RUN */
+    void *owner;                    /* of cell */
+    struct view name;               /* READ */
+    struct earlier_cells
+        earlier;                /* cells that a fresh session must run again */
+    bool files_there;           /* the job's files are in it already */
+    uint64_t cells;             /* SAVE: how many cells this job has run */
+    struct saved_history saved; /* SAVE, REMEMBER */
 };
 
 /* Copies setup and name (at most 79 bytes, see session_name()); borrows what
@@ -121,45 +127,51 @@ struct session_request {
 struct python_session *session_new(const struct session_setup *setup,
                                    const char *name,
                                    struct session_events events, void *owner);
-/* Calls nothing any more. The executor keeps the session. */
+/* Nothing is called any more. The executor still has the session: see
+ * session_close(). */
 void session_free(struct python_session *session);
 
-/* What the executor calls the session: job-<id>, or for one with a name a hash
- * of tenant and name, so that no tenant can name another's. */
+/* The name of the job's session at the executor: job-<id>, or "session-" and a
+ * hash of tenant and name, so that no tenant can name another's. */
 void session_name(char name[80], const struct job *job);
 
-/* on_done comes from the loop or, when there is nothing to do, at once. */
+/* Begins a request; there must be none. on_done comes from the loop or, when
+ * there is nothing to do, from inside here: then the session may be gone on
+ * return. */
 void session_request(struct python_session *session,
                      const struct session_request *request);
 /* Gives the request up: on_done is not called. */
 void session_abandon(struct python_session *session);
-/* The same; session_fault() says why. */
+/* The same; session_fault() then is why. */
 void session_fail_request(struct python_session *session,
                           const struct err *why);
 
-/* Of the last request; ERR_NONE: it was carried out. */
+/* How the last request ended; kind ERR_NONE: it was carried out. */
 const struct err *session_fault(const struct python_session *session);
-/* Of the last SESSION_READ. */
+/* The bytes of the last SESSION_READ, borrowed until the next request. */
 struct view session_file_bytes(const struct python_session *session);
 const struct session_setup *session_setup(const struct python_session *session);
-/* The record, as this job has read or written it last. NULL for NULL. */
+/* The record as this job has read or written it last. NULL when session is. */
 struct session_memo *session_memo(struct python_session *session);
 
-/* The executor was asked for the session, so it may have it. */
+/* Whether the executor was asked for the session, so that it may have it. */
 bool session_is_asked(const struct python_session *session);
-/* The executor has it, and it can be used. */
+/* Whether the executor has it, and it can be used. */
 bool session_is_open(const struct python_session *session);
-/* It has no request, is not open, and waits for no other job: SESSION_PREPARE
- * would open it at once. */
+/* Whether SESSION_PREPARE would open it at once: it has no request, is not
+ * open, and waits for no other job. */
 bool session_can_open(const struct python_session *session);
-/* Another job has the session, or goes first. */
+/* Whether it waits because another job has the session, or goes first. */
 bool session_waits(const struct python_session *session);
 
-/* Gives code the value of its tool call as JSON, or why there is none. */
+/* Gives the code the value of its tool call, JSON, or the reason why there is
+ * none. number: of the tool call in its cell, as on_tool() told it. Ignored
+ * when no tool call is open. */
 void session_answer(struct python_session *session, struct view call,
                     uint64_t number, struct view data, const struct err *why);
-/* Tells the executor: the call's result is not needed any more; stop what
- * runs; end the session. */
+/* Messages to the executor, without an answer: the result of the call is not
+ * needed any more; stop the cell that runs; end the session. Lost while the
+ * connection is broken. */
 void session_forget(struct python_session *session, struct view call);
 void session_interrupt(struct python_session *session);
 void session_close(struct python_session *session);

@@ -9,14 +9,15 @@ enum {
     OPEN_MS = 30000,
     FILE_MS = 60000,
     REDIS_MS = 10 * 60000, /* Redis may be away for so long */
-    GRACE_MS = 30000,      /* the executor's own deadline comes first */
+    GRACE_MS = 30000, /* behind the executor's own limit, which comes first:
+                         its answer says what became of the cell */
 };
 
-/* From an open session, as session_next() decides. */
+/* The states that session_next() goes to. */
 #define OPEN_WORK                                                              \
     (TO(FETCHING_FILE) | TO(FETCHING_VARIABLES) | TO(NAMING_HOLDER) |          \
      TO(RERUNNING) | TO(RUNNING) | TO(READING_FILE) | TO(SAVING_VARIABLES))
-/* The request ends; the connection breaks. */
+/* At any time the request may end, or the connection break. */
 #define ANY_TIME (TO(IDLE) | TO(AWAY))
 
 static const struct machine_state states[SESSION_STATES] = {
@@ -80,8 +81,9 @@ static bool waits_for_redis(enum python_state state)
            state == WRITING_HISTORY || state == WRITING_RECORD;
 }
 
-/* What is left of it: an executor that has been away for long is not waited
- * for anew by every request. */
+/* How long to wait for an executor that is away, counted from the time since
+ * which it is: not every request waits anew. At least 1, since the alarm must
+ * ring. */
 static uint64_t patience_ms(const struct python_session *session)
 {
     struct executor_absence absence;
@@ -113,6 +115,7 @@ static void on_entered(void *owner)
 {
     struct python_session *session = owner;
     struct session_exchange *exchange = &session->exchange;
+    /* Late answers to the state before must not land this one. */
     exchange->answer = (struct err){ 0 };
     executor_dismiss(session->setup.executor, exchange->ref);
     exchange->ref = 0;
@@ -192,7 +195,7 @@ void session_answered(void *owner, const struct frame *frame)
 {
     struct python_session *session = owner;
     if (!frame)
-        return; /* on_change() is called as well */
+        return; /* on_change() follows, and opens the session again */
     session->exchange.fresh = frame->fresh;
     if (frame->type == FRAME_FAILED) {
         bool retry = frame->error.retryable;
@@ -256,7 +259,8 @@ static void on_change(void *owner, bool ready)
     struct python_session *session = owner;
     if (!ready) {
         session->opening.presence = PRESENCE_NONE;
-        session->claim.state = CLAIM_NONE; /* a write may be on its way */
+        session->claim.state = CLAIM_NONE; /* the memo may be outdated by a
+                                              write that is on its way */
         if (session->machine.state != IDLE)
             session_enter(session, AWAY);
     }
@@ -282,6 +286,8 @@ static struct err overdue(const struct python_session *session)
     return why;
 }
 
+/* The limit of the state is over; in CLAIMING, perhaps only the wait before
+ * Redis is asked again. */
 static void on_overdue(void *owner)
 {
     struct python_session *session = owner;

@@ -1,4 +1,4 @@
-/* charset.c - bytes of a document, whatever their encoding, as UTF-8. */
+/* charset.c - converts a document of any known encoding to UTF-8. */
 #include "consumer/reader/charset.h"
 
 #include <ctype.h>
@@ -13,8 +13,8 @@
 
 enum { MAX_NAME = 40, META_BYTES = 1024, PIECE = 4096 };
 
-/* After the WHATWG's Encoding Standard. Others are not handed to iconv, which
- * has hundreds, and bugs in the rare ones. */
+/* After the WHATWG's Encoding Standard. No other name reaches iconv, which
+ * knows hundreds of sets, and has had bugs in the rare ones. */
 static const struct {
     const char *name, *charset;
 } known[] = {
@@ -77,7 +77,7 @@ static bool is_name_byte(char c)
     return isalnum((unsigned char)c) || c == '-' || c == '_';
 }
 
-/* What stands behind "charset=", quoted or not, before the end. */
+/* The first known set that is named behind a "charset=", quoted or not. */
 static const char *find_charset(struct view text)
 {
     static const char word[] = "charset";
@@ -100,7 +100,8 @@ static const char *find_charset(struct view text)
     return NULL;
 }
 
-/* Only inside of <meta ...>. A page that can be read so far is in no UTF-16. */
+/* Looks inside <meta ...> only. A page in which that can be found is not in
+ * UTF-16, whatever it says. */
 static const char *find_meta(struct view html)
 {
     struct view head = { html.data,
@@ -152,6 +153,7 @@ static void convert(iconv_t converter, struct view bytes, struct buf *out)
         buf_append(out, piece, sizeof(piece) - room);
         if (done != (size_t)-1 || errno == E2BIG)
             continue;
+        /* One byte is no character: skip it, and forget any shift state. */
         buf_add(out, VIEW("\xef\xbf\xbd"));
         from++;
         left--;
@@ -176,7 +178,7 @@ void charset_decode(struct view bytes, const char *type, bool is_html,
     iconv_t converter = iconv_open("UTF-8", charset);
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): iconv's own */
     if (converter == (iconv_t)-1) {
-        text_add_clean(out, bytes); /* a system without its tables */
+        text_add_clean(out, bytes); /* the system has no table for it */
         return;
     }
     convert(converter, bytes, out);

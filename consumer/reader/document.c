@@ -1,4 +1,4 @@
-/* document.c - what a document from the web says, as text. */
+/* document.c - reads a document from the web as text. */
 #include "consumer/reader/document.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ enum document_form { FORM_NONE, FORM_TEXT, FORM_HTML };
 
 enum { MAX_TYPE = 100, SNIFFED = 1024 };
 
-/* "text/html" of "Text/HTML; charset=x". */
+/* The media type of "Text/HTML; charset=x": "text/html". */
 static void media_type(const char *type, char text[MAX_TYPE + 1])
 {
     size_t len = strcspn(type, "; \t,");
@@ -63,7 +63,7 @@ static bool has_nul(struct view bytes)
     return len > 0 && memchr(bytes.data, '\0', len);
 }
 
-/* Of a document whose server does not say what it is. */
+/* The form of a document whose server does not say what it is. */
 static enum document_form form_of_bytes(struct view bytes)
 {
     while (bytes.len > 0 && isspace((unsigned char)*bytes.data))
@@ -75,6 +75,7 @@ static enum document_form form_of_bytes(struct view bytes)
                                                          : FORM_TEXT;
 }
 
+/* UTF-16 has NUL bytes, but is text. */
 static bool is_wide(const struct document *document)
 {
     return view_starts(document->bytes, "\xff\xfe") ||
@@ -107,7 +108,8 @@ static json_t *string_of(struct view text)
     return json_stringn(!text.data ? "" : text.data, text.len);
 }
 
-/* From the offset, at most MAX_EXCERPT bytes, no character cut in two. */
+/* The part of the text from offset on, of at most MAX_EXCERPT bytes. An offset
+ * in the middle of a character is moved behind it. */
 static bool excerpt(struct view text, uint64_t offset, struct view *part,
                     struct err *err)
 {
@@ -161,7 +163,8 @@ static bool read_page(const struct document *document, struct buf *out,
         return false;
     charset_decode(document->bytes, document->type, form == FORM_HTML, &text);
     for (size_t i = 0; i < text.len; i++)
-        if (text.data[i] == '\0') /* UTF-16 may have one; JSON's readers not */
+        if (text.data[i] ==
+            '\0') /* from UTF-16; not all JSON parsers take it */
             text.data[i] = ' ';
     if (form == FORM_TEXT)
         return write_json(document, (struct view){ "", 0 }, buf_view(&text),

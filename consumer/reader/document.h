@@ -1,7 +1,8 @@
-/* document.h - what a document from the web says, as text that a model reads.
+/* document.h - reads a document from the web as text for a model. What
+ * quern-reader does, and what tools/reader.c asks it for.
  *
- * HTML as Markdown, other text as it is; what is no text is refused in a
- * sentence that names its type. */
+ * HTML becomes Markdown, other text stays as it is. A document that is no text
+ * is refused by a sentence that names its type. */
 #ifndef CONSUMER_DOCUMENT_H
 #define CONSUMER_DOCUMENT_H
 
@@ -11,30 +12,33 @@
 #include "schemas/message/err.h"
 
 enum {
-    MAX_DOCUMENT = 2 << 20, /* bytes that are read; what follows is not */
-    MAX_EXCERPT = 32 << 10, /* of its text, at once */
-    MAX_DOCUMENT_JSON = MAX_EXCERPT * 6 + (16 << 10), /* an excerpt, escaped */
+    MAX_DOCUMENT = 2 << 20, /* bytes of a document; the rest is not read */
+    MAX_EXCERPT = 32 << 10, /* bytes of its text that one answer has */
+    /* An excerpt in which each byte is escaped as \u00xx, and the rest. */
+    MAX_DOCUMENT_JSON = MAX_EXCERPT * 6 + (16 << 10),
 };
 
 enum document_kind {
     DOCUMENT_PAGE,
-    DOCUMENT_RESULTS, /* a page of a search: search_page.h has what is read */
-    DOCUMENT_EXPRESSION, /* expression.h; {"value": N} is read */
+    DOCUMENT_RESULTS,    /* a page of results of a search: search_page.h */
+    DOCUMENT_EXPRESSION, /* no document, but an expression: expression.h */
 };
 
 struct document {
     enum document_kind kind;
-    const char *url;  /* its own */
+    const char *url;  /* of the document; links are relative to it */
     const char *type; /* Content-Type; "": none */
     struct view bytes;
-    uint64_t offset; /* of the excerpt, in bytes of the text */
-    bool cut;        /* there were more bytes */
+    uint64_t offset; /* where the excerpt begins, in bytes of the text */
+    bool cut;        /* bytes are not all: it was longer than MAX_DOCUMENT */
 };
 
-/* Appends JSON, of a page {"url", "title", "text", "bytes": of the whole text,
- * "offset", "next_offset": where it goes on; "cut": true, when not all was
- * read}. Error: not_text, too_large, bad_field, a sentence for whoever calls.
- */
+/* Appends JSON. Of a page {"url", "title", "text", "bytes": of the whole text,
+ * "offset": if not 0, "next_offset": if there is more, "cut": true, if the page
+ * was not read to its end}; of results what search_page.h says; of an
+ * expression
+ * {"value": N}. Error: not_text, too_large, bad_field, tool_failed, a sentence
+ * for the caller. */
 bool document_read(const struct document *document, struct buf *out,
                    struct err *err);
 

@@ -1,5 +1,5 @@
-/* expression.c - what a mathematical expression comes to: muParser, with the
- * names and signs that models write. */
+/* expression.c - evaluates a mathematical expression by muParser, to which it
+ * adds the functions and signs that models write. */
 #include "consumer/reader/expression.h"
 
 #include <math.h>
@@ -23,7 +23,9 @@ static bool bad(struct err *err, const char *sentence)
 
 /* --------------------------------------------------------------- functions */
 
-/* What has no value is NO_VALUE: expression_evaluate() says so. */
+/* These functions give NO_VALUE where there is none: expression_evaluate() then
+ * says so. Beyond 2^53 a double has no fraction, so nothing there is known to
+ * be an integer. */
 static bool is_whole(double x)
 {
     return floor(x) == x && fabs(x) <= MOST_WHOLE;
@@ -154,7 +156,8 @@ static const struct {
     { "\n", " " },           { "\r", " " },           { "\t", " " },
 };
 
-/* One sign that people print, as muParser has it. How long it is; 0: none. */
+/* Adds the sign at the head of rest in muParser's form. Returns its length in
+ * rest; 0: there is none. */
 static size_t add_sign(struct view rest, struct buf *out)
 {
     for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
@@ -202,7 +205,7 @@ static bool normalize(struct view text, struct buf *out, struct err *err)
                    MAX_EXPRESSION_DEPTH);
 }
 
-/* muParser's sentences name a token and where it is. */
+/* The error is muParser's sentence, which names a token and its position. */
 static bool evaluate(const char *text, double *value, struct err *err)
 {
     int count = 0;

@@ -1,8 +1,9 @@
-/* expression.h - what a mathematical expression comes to.
+/* expression.h - evaluates a mathematical expression.
  *
- * In numbers with 15 digits, as the text of one: whole ones up to 2^53 as they
- * are, others as 1.41421356237310 or 1e+20. Hostile bytes: length and depth are
- * bounded here, time only by the process that it runs in. */
+ * The value is a double, written as a number: integers below 2^53 with all
+ * digits, others with 15 digits, as 1.4142135623731 or 1e+20. The expression is
+ * hostile: its length and the number of its parentheses are bounded here, time
+ * by the process (main.c). */
 #ifndef CONSUMER_EXPRESSION_H
 #define CONSUMER_EXPRESSION_H
 
@@ -11,9 +12,10 @@
 
 enum { MAX_EXPRESSION = 1000, MAX_EXPRESSION_DEPTH = 100 };
 
-/* + - * / // % ^ ** ! ( ), comparisons, c ? a : b; pi, e, tau; sqrt, sin, log,
- * round, gcd, comb and the like. x, division and minus signs as people print
- * them mean what they show. Error: bad_field, a sentence for whoever calls. */
+/* Appends the value. Allowed are + - * / // % ^ ** ! ( ), comparisons,
+ * c ? a : b; pi, e, tau; sqrt, sin, log, round, gcd, comb and the like, and the
+ * signs for times, divided by and minus that people print. Error: bad_field, a
+ * sentence for the caller. */
 bool expression_evaluate(struct view expression, struct buf *out,
                          struct err *err);
 

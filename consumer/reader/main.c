@@ -2,10 +2,12 @@
  *
  *   "kind offset cut\ntype\nurl\nbytes" --> JSON, or {"error": a sentence}
  *
- * A document from the web is as hostile as it likes, and what reads it large:
- * here it is read without a key, a socket or an environment, in bounds of time
- * and memory that the kernel keeps, and behind walls: who gets hold of this
- * process can say something wrong, and nothing else. */
+ * Documents from the web are hostile, and the libraries that parse them are
+ * large. So they are parsed here, in a process without keys, sockets or
+ * environment, with limits of time and memory that the kernel enforces, and
+ * behind walls (walls.h). Whoever takes over this process can give a wrong
+ * answer, and nothing else. tools/reader.c starts it, and trusts no byte of the
+ * answer. */
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -22,8 +24,8 @@
 
 enum {
     CPU_S = 5,
-    MEMORY = 512 << 20,
-    FILES = 16, /* tables of iconv */
+    MEMORY = 512 << 20, /* of address space: above MAX_PAGE_MEMORY */
+    FILES = 16,         /* iconv opens its tables */
 };
 
 static void bound(enum __rlimit_resource what, rlim_t most)
@@ -32,7 +34,7 @@ static void bound(enum __rlimit_resource what, rlim_t most)
     setrlimit(what, &limit);
 }
 
-/* Sanitizers need address space without end, and look at themselves. */
+/* Sanitizers reserve terabytes of address space, and use other system calls. */
 static bool is_sanitized(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -44,6 +46,8 @@ static bool is_sanitized(void)
 #endif
 }
 
+/* The walls come before the first byte is read. A build with sanitizers has
+ * only some of them. */
 static bool shut_in(struct err *err)
 {
     bool closed;
@@ -77,7 +81,7 @@ static bool read_all(struct buf *question)
     }
 }
 
-/* Up to the next line end, which it takes away. NULL: there is none. */
+/* Takes a line and its line feed off rest; free() it. NULL: there is none. */
 static char *take_line(struct view *rest)
 {
     const char *end =

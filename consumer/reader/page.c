@@ -1,8 +1,9 @@
 /* page.c - what a person would read of an HTML page, as Markdown.
  *
- * One walk through the tree, without recursion: each element is entered and
- * left. What it wants before the next word (a new line, a bullet, a bracket) is
- * noted, and written with that word: what is empty leaves nothing. */
+ * One walk through the tree, without recursion, since a hostile page may be
+ * nested as deep as it likes: each element is entered and left. What it wants
+ * before the next word (a line feed, a bullet, a bracket) is only noted, and
+ * prepare() writes it with that word. So empty elements leave nothing. */
 #include "consumer/reader/page.h"
 
 #include <ctype.h>
@@ -14,28 +15,31 @@
 #include "consumer/text.h"
 
 enum {
-    MAX_LISTS = 8,   /* in one another; deeper ones look like the last */
-    MAX_QUOTES = 4,  /* the same */
-    MAX_LINK = 1000, /* bytes of a URL that is shown */
+    MAX_LISTS = 8,  /* nested; deeper ones are written as at this depth */
+    MAX_QUOTES = 4, /* the same */
+    MAX_LINK =
+        1000, /* bytes of a URL; a link with a longer one is plain text */
 };
 
 struct page_writer {
     struct buf *out;
-    CURLU *base;
-    unsigned int lines; /* new ones before the next word: 1, or 2 with a gap */
-    bool space;         /* one before the next word */
-    bool marked;        /* the item's bullet is to be written */
-    unsigned int heading; /* its # are */
-    unsigned int lists, quotes;
-    unsigned int numbers[MAX_LISTS]; /* of ordered ones; 0: it has bullets */
-    const GumboNode *link;           /* that is open, */
-    struct buf url;                  /* and where it leads to */
+    CURLU *base; /* that links are relative to */
+    /* Due before the next word: */
+    unsigned int lines;   /* line feeds; 2 leave an empty line */
+    bool space;           /* a blank */
+    bool marked;          /* the bullet or number of a list's item */
+    unsigned int heading; /* so many # */
+    /* Where the walk is: */
+    unsigned int lists, quotes;      /* depth of these */
+    unsigned int numbers[MAX_LISTS]; /* of the next item; 0: a bullet */
+    const GumboNode *link;           /* the open one; NULL: none */
+    struct buf url;                  /* of it, "(...)" */
     bool bracket;                    /* its [ is written */
-    const GumboNode *fence;          /* the pre that is open */
-    const GumboNode *table;          /* that is written as one */
-    unsigned int cells;              /* of its row, so far */
-    bool headed;                     /* its first row is written */
-    bool in_cell;
+    const GumboNode *fence;          /* the open pre; NULL: none */
+    const GumboNode *table; /* the open one that is written as a table */
+    unsigned int cells;     /* of its row, so far */
+    bool headed;            /* its first row is written */
+    bool in_cell;           /* all on one line, with | escaped */
 };
 
 /* ----------------------------------------------------------------- writing */
@@ -65,7 +69,7 @@ static void start_line(struct page_writer *writer)
     writer->marked = false;
 }
 
-/* Whatever the next word needs before it. */
+/* Writes what is due before the next word. */
 static void prepare(struct page_writer *writer)
 {
     bool first = writer->out->len == 0;
@@ -110,7 +114,7 @@ static void add_text(struct page_writer *writer, const char *text)
     }
 }
 
-/* Code, line by line as it stands. */
+/* Adds code line by line, with its blanks. */
 static void add_lines(struct page_writer *writer, const char *text)
 {
     while (*text != '\0') {
@@ -135,8 +139,8 @@ static struct view trim(struct view text)
     return text;
 }
 
-/* "(http://...)", or nothing for what is no address of a page: scripts, mail,
- * places in this one. */
+/* Appends "(http://...)"; nothing for a reference to no page: a script, mail, a
+ * place in this page. Parentheses are escaped: they would end the Markdown. */
 static void add_url(const struct page_writer *writer, const char *reference,
                     struct buf *out)
 {
@@ -200,8 +204,8 @@ static void add_image(struct page_writer *writer, const GumboNode *node)
 
 /* ------------------------------------------------------------------ tables */
 
-/* Old pages are laid out in tables: one with others, or with headings, is no
- * list of facts. */
+/* Whether a table holds data. Old pages use tables for their layout: those have
+ * tables or headings in them. */
 static bool has_facts(const GumboNode *table)
 {
     const GumboNode *node = table;
@@ -283,7 +287,7 @@ static bool is_skipped(const GumboNode *node)
     return false;
 }
 
-/* How many new lines an element begins and ends with. */
+/* How many line feeds an element begins and ends with. */
 static unsigned int lines_of(GumboTag tag)
 {
     static const GumboTag apart[] = {
@@ -413,7 +417,7 @@ static void add_node(struct page_writer *writer, const GumboNode *node)
         add_text(writer, node->v.text.text);
 }
 
-/* Into a node. False: its children are not looked at. */
+/* Enters a node. False: its children are skipped. */
 static bool enter(struct page_writer *writer, const GumboNode *node)
 {
     if (node->type == GUMBO_NODE_TEMPLATE ||
@@ -426,7 +430,7 @@ static bool enter(struct page_writer *writer, const GumboNode *node)
     return true;
 }
 
-/* Out of all nodes that end before the next one begins. */
+/* Leaves all nodes that end before the next one begins. */
 static void leave_to(struct page_writer *writer, const GumboNode *node,
                      const GumboNode *next, const GumboNode *root)
 {

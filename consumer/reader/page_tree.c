@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+/* One allocation of gumbo, in a list of all. */
 struct page_block {
     struct page_block *next, *previous;
     size_t bytes;
@@ -15,6 +16,8 @@ static void *take(void *owner, size_t bytes)
 {
     struct page_tree *tree = owner;
     size_t whole = sizeof(struct page_block) + bytes;
+    /* gumbo has no way to report it, so it is left in the middle of its work.
+     * What it has allocated is in tree->blocks. */
     if (whole > tree->max - tree->bytes)
         longjmp(tree->over, 1);
     struct page_block *block = malloc(whole);

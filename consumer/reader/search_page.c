@@ -1,4 +1,4 @@
-/* search_page.c - the results on DuckDuckGo's page of HTML. */
+/* search_page.c - reads the results on DuckDuckGo's HTML page. */
 #include "consumer/reader/search_page.h"
 
 #include <curl/curl.h>
@@ -26,7 +26,7 @@ static bool has_class(const GumboNode *node, const char *name)
     return false;
 }
 
-/* The words below a node, with a blank between them. */
+/* The words below a node, separated by single blanks. */
 static json_t *words_of(const GumboNode *root)
 {
     CLEANUP(buf_finish) struct buf words, clean;
@@ -50,7 +50,8 @@ static json_t *words_of(const GumboNode *root)
     return json_stringn(clean.data ? clean.data : "", clean.len);
 }
 
-/* Where a link of the page leads to; NULL: to an advertisement, or nowhere. */
+/* The target of a link of the page, a new reference. NULL: it is an
+ * advertisement's (y.js), or there is none. */
 static json_t *target_of(const char *link)
 {
     static const char word[] = "uddg=";
@@ -80,12 +81,14 @@ static void add_node(json_t *results, const GumboNode *node)
             json_decref(url);
     } else if (has_class(node, "result__snippet")) {
         json_t *last = json_array_get(results, json_array_size(results) - 1);
-        /* Behind an advertisement, which is left out, comes its own. */
+        /* A second text is that of an advertisement, which was left out. */
         if (json_string_length(json_object_get(last, "text")) == 0 && last)
             json_object_set_new(last, "text", words_of(node));
     }
 }
 
+/* False: neither results nor the words that there are none, so the page has
+ * another form. */
 static bool read_tree(const GumboNode *root, json_t *results)
 {
     bool known = false;

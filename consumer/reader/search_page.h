@@ -1,7 +1,8 @@
-/* search_page.h - the results on DuckDuckGo's page of HTML.
+/* search_page.h - reads the results on DuckDuckGo's HTML page, which has no
+ * form for programs.
  *
- * It has no other form for programs. Links lead through its own server, with
- * where they lead to as an argument: that is what is taken. */
+ * Links on it lead through DuckDuckGo's own server, and have their target as an
+ * argument (uddg), which is taken. */
 #ifndef CONSUMER_SEARCH_PAGE_H
 #define CONSUMER_SEARCH_PAGE_H
 

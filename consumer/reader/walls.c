@@ -1,4 +1,4 @@
-/* walls.c - what reads hostile bytes may do from now on. */
+/* walls.c - walls that quern-reader puts around itself. */
 #include "consumer/reader/walls.h"
 
 #include <errno.h>
@@ -20,12 +20,14 @@ static bool fail(struct err *err, const char *what, int error)
 
 /* ---------------------------------------------------------------- landlock */
 
-/* Headers may be older than the kernel: the layout of ABI 6. */
+/* struct landlock_ruleset_attr of ABI 6, and the bits below: the headers of
+ * Debian 12 are older than many kernels. */
 struct landlock_rules {
     uint64_t fs, net, scoped;
 };
 
-/* All that an ABI knows, of linux/landlock.h. */
+/* All rights that an ABI knows, so that all are refused. Bits as in
+ * linux/landlock.h. */
 static struct landlock_rules ruleset_of(long abi)
 {
     struct landlock_rules all = { .fs = (1U << 13) - 1 };
@@ -49,7 +51,7 @@ static void cleanup_close(int *fd)
         close(*fd);
 }
 
-/* One that is not there needs no rule. */
+/* Allows reading below a folder; one that does not exist needs no rule. */
 static bool may_read(int ruleset, const char *folder)
 {
     CLEANUP(cleanup_close) int fd = open(folder, O_PATH | O_CLOEXEC);
@@ -94,7 +96,7 @@ static const int reads[] = {
     SCMP_SYS(mmap),
     SCMP_SYS(munmap),
     SCMP_SYS(mremap),
-    SCMP_SYS(mprotect), /* of what the loader brings */
+    SCMP_SYS(mprotect), /* when iconv's converters are loaded */
     SCMP_SYS(madvise),
     SCMP_SYS(futex),
     SCMP_SYS(getrandom),

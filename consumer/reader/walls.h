@@ -1,18 +1,22 @@
-/* walls.h - what reads hostile bytes may do from now on: compute, and answer.
+/* walls.h - walls that quern-reader puts around itself before it reads hostile
+ * bytes. Afterwards it can compute and answer, and nothing else.
  *
- * Landlock: no file but those that libraries bring (converters of character
- * sets), no TCP, no signal and no abstract socket outside, as far as the kernel
- * knows of them. seccomp: the system calls that reading a document takes, all
- * others fail with EPERM. For good, for this process and what it becomes. */
+ * Landlock: no files but those of libraries (iconv's converters), no TCP, no
+ * signals or abstract sockets to other processes, as far as the kernel knows
+ * these rules. seccomp: only the system calls that reading a document needs,
+ * all others fail with EPERM. Both last as long as the process. */
 #ifndef CONSUMER_READER_WALLS_H
 #define CONSUMER_READER_WALLS_H
 
 #include "schemas/message/err.h"
 
-/* closed: the kernel has no Landlock, nothing was done. Error: no_walls. */
+/* Landlock. *closed: files are closed; false when the kernel has no Landlock,
+ * which is no error. Error: no_walls. */
 bool walls_files(bool *closed, struct err *err);
 
-/* files: some may be opened, Landlock keeps the others. Error: no_walls. */
+/* seccomp. files: opening files is allowed, because Landlock closes all but
+ * those of libraries. Without Landlock no file may be opened. Error: no_walls.
+ */
 bool walls_calls(bool files, struct err *err);
 
 #endif

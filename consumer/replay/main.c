@@ -1,9 +1,9 @@
-/* main.c - quern-replay: recordings done again, and the first difference.
+/* main.c - quern-replay: replays recordings, and shows the first difference.
  *
  *   quern-replay [--json] [--prompts FOLDER] FILE...     -: standard input
  *
- * Ends with 0 when all are equal, 1 when one differs, 64 or 65 when one could
- * not be replayed. */
+ * Exit status: 0 all are equal, 1 one differs, 64 or 65 one cannot be replayed.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -73,7 +73,8 @@ static json_t *difference_of(const struct replay_outcome *outcome)
                      replay_text(buf_view(&diff)));
 }
 
-/* A terminal is shown what is hidden in it as \u202e: the same value. */
+/* On a terminal, characters that it would act on or not show are escaped, as in
+ * \u202e: the JSON value is the same. */
 static void put_json(FILE *file, const json_t *json)
 {
     CLEANUP(cleanup_free) char *text = json_dumps(json, JSON_COMPACT);

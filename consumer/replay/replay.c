@@ -1,4 +1,5 @@
-/* replay.c - a job done again from its journal, beside what was done. */
+/* replay.c - walks through the journal of a recorded job, and checks each
+ * record before it is applied to the conversation. */
 #include "consumer/replay/replay.h"
 
 #include <string.h>
@@ -71,7 +72,8 @@ json_t *replay_next(const struct replay *replay)
 /* ---------------------------------------------------------------- records
  */
 
-/* A record that does not belong here, as replay_next() would show it. */
+/* The outcome for a record that does not follow here: both sides in the form of
+ * replay_next(). */
 static bool out_of_place(struct replay *replay, const struct record *record)
 {
     json_t *recorded =
@@ -88,7 +90,8 @@ static bool out_of_place(struct replay *replay, const struct record *record)
                           replay_next(replay));
 }
 
-/* The reply is what it was. What is told of one that was cut off is ours. */
+/* The reply came from outside. Only what the model is told of one that was cut
+ * off is decided here. */
 static bool check_reply(struct replay *replay, const struct record *record)
 {
     struct view told =
@@ -102,7 +105,8 @@ static bool check_reply(struct replay *replay, const struct record *record)
                                     "told", replay_text(told)));
 }
 
-/* Calls that code makes: which are made is up to the code, that ran outside. */
+/* A call that code made. Which calls it makes came from outside; whether the
+ * tool may be called from code is decided here. */
 static bool check_inner(struct replay *replay, const struct record *record)
 {
     struct err why;
@@ -117,7 +121,8 @@ static bool check_inner(struct replay *replay, const struct record *record)
                   why.text));
 }
 
-/* What a person has said came from outside, but not of what he was asked. */
+/* Whether a person must be asked now, about the call of the record. The verdict
+ * came from outside; the call that it is about did not. */
 static bool is_asked(const struct replay *replay, const struct record *record)
 {
     struct err why;
@@ -127,6 +132,7 @@ static bool is_asked(const struct replay *replay, const struct record *record)
            (record->kind != RECORD_APPROVAL || view_is(record->call, call->id));
 }
 
+/* Whether a record of that kind follows now. */
 static bool is_placed(const struct replay *replay, const struct record *record)
 {
     const struct conversation *conversation = &replay->conversation;
@@ -164,7 +170,8 @@ static bool check(struct replay *replay, const struct record *record,
                : replay_check_outcome(replay, record, err);
 }
 
-/* What the journal says of itself, when it cannot be ours. */
+/* The outcome for a record that cannot be applied: the journal contradicts
+ * itself. */
 static bool broken_journal(struct replay *replay, const struct record *record,
                            const struct err *why)
 {
@@ -175,8 +182,8 @@ static bool broken_journal(struct replay *replay, const struct record *record,
                           json_pack("{s:s}", "error", why->text));
 }
 
-/* Whether there is more to do: a difference is in the outcome, and an error in
- * err. */
+/* One record. False: the replay ends here, by a difference, which is in the
+ * outcome, or by an error, which is in err. */
 static bool step(struct replay *replay, struct view bytes, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -201,7 +208,9 @@ static bool step(struct replay *replay, struct view bytes, struct err *err)
 /* -------------------------------------------------------------------- all
  */
 
-/* What a user says who has said nothing: by the first terms that there are. */
+/* Adds the words for a user who uploaded files and said nothing. They are a
+ * prompt of the terms, so the first terms of the journal are needed before it
+ * is walked. */
 static bool speak_for_user(struct replay *replay, struct arena *arena,
                            struct err *err)
 {

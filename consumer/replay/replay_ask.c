@@ -1,28 +1,30 @@
-/* replay_ask.c - is the model asked the same? */
+/* replay_ask.c - checks that a model is asked the same: builds the request
+ * again, and compares its SHA-256 and the figures of the intent. */
 #include "consumer/conversation/memory.h"
 #include "consumer/model/model_request.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/replay/replay.h"
 
-/* A request as it would be sent. */
+/* A request as it would be sent today. */
 struct replay_request {
     struct model_plan plan;
     struct buf body;
     char hash[65];
-    struct err why; /* kind ERR_NONE: it could be made */
-    bool unseen;    /* a picture that it held is not in the recording */
-    bool same_shown;
+    struct err why;  /* kind ERR_NONE: it could be made */
+    bool unseen;     /* a picture in it is not in the recording */
+    bool same_shown; /* all pictures of the intent were chosen again */
 };
 
-/* What is needed of a recorded intent to build it again. */
+/* The recorded intent, and where it is. */
 struct intent_source {
     const struct replay *replay;
     const struct record *record;
-    bool unsaid; /* what was said before is not in the recording */
+    bool unsaid; /* the session's history is not in the recording */
 };
 
-/* Those that are decided on today, with the bytes of then, in the same order.
- * One that was decided on and not shown was gone, or too large. */
+/* Gives the pictures that are chosen today their recorded bytes. The intent
+ * names those that were shown; one that is chosen and was not shown was missing
+ * then, or too large, and is left out here as well. */
 static void take_images(struct replay_request *built,
                         const struct intent_source *source,
                         struct request_image *images, size_t count)
@@ -78,8 +80,8 @@ static json_t *built_body(const struct replay_request *built)
                       NULL);
 }
 
-/* That no summary came of it is from outside; up to where there was to be one
- * is not. */
+/* A summary that was given up: that it failed came from outside, but how much
+ * of the conversation it was to cover is decided here. */
 static bool is_forgone(const struct replay_request *built,
                        const struct intent_source *source)
 {
@@ -91,8 +93,10 @@ static bool is_forgone(const struct replay_request *built,
                : plan->purpose == PURPOSE_SUMMARY && kept == plan->content.kept;
 }
 
-/* Bytes that cannot be had cannot be compared, and without what was said before
- * nobody knows how long it was, and what a limit has left. */
+/* Whether the request is that of the intent. Without the session's history
+ * nothing but the pictures can be compared: its length, which decides on
+ * limits, is not known. Without the bytes of a picture, or of a secret, the
+ * hash cannot be. */
 static bool is_same(const struct replay_request *built,
                     const struct intent_source *source)
 {
@@ -105,7 +109,7 @@ static bool is_same(const struct replay_request *built,
         return is_forgone(built, source);
     if (record->purpose != (int)plan->purpose)
         return false;
-    if (record->failed) /* as nothing more was left */
+    if (record->failed) /* a limit had too little left for this request */
         return !plan->bounds.fits && view_is(record->last, plan->bounds.limit);
     return built->why.kind == ERR_NONE && view_is(record->last, plan->last) &&
            record->kept == plan->content.kept &&
@@ -115,8 +119,8 @@ static bool is_same(const struct replay_request *built,
            (hidden || view_is(record->hash, built->hash));
 }
 
-/* One that was too long was sent again with less: that is known by what it
- * leaves out. */
+/* Builds the request. One behind a refusal may have been made again with less
+ * of the conversation (ASK_LESS): then both are tried. */
 static bool build_same(struct replay_request *built,
                        const struct intent_source *source,
                        const struct terms *terms)
@@ -138,7 +142,7 @@ static bool build_same(struct replay_request *built,
 /* ------------------------------------------------------------- difference
  */
 
-/* Of the conversation as it is now, the part that the result has as well. */
+/* The first count messages of a list; a new reference. */
 static json_t *messages_of(const json_t *all, size_t count)
 {
     json_t *some = json_array();
@@ -152,7 +156,8 @@ static void put_number(json_t *step, const char *name, uint64_t number)
     json_object_set_new(step, name, json_integer((json_int_t)number));
 }
 
-/* Behind the request: that says most to people. */
+/* Adds the figures of an intent. They come behind the request, which tells
+ * people more. */
 static void put_rest(json_t *step, const struct record *record)
 {
     if (record->purpose != PURPOSE_TURN)
@@ -198,8 +203,9 @@ static json_t *built_step(const struct replay_request *built, uint64_t turn,
     return step;
 }
 
-/* The bytes that were sent are not kept. They can be had again from the terms
- * that were in force; else the result may have the messages. */
+/* The outcome of a difference. A recording does not have the bytes that were
+ * sent. If the recorded terms give a request of the same hash, those are the
+ * bytes; if not, the messages in the result are compared. Returns false. */
 static bool tell(struct replay *replay, const struct intent_source *source,
                  const struct replay_request *built, struct err *err)
 {
@@ -246,7 +252,8 @@ static bool take_terms(struct replay *replay, const struct record *record,
                    "asked");
 }
 
-/* What was said before this job, as far as it is recorded. */
+/* Puts the session's history into the conversation, if it is in the recording.
+ */
 static bool recall(struct replay *replay, const struct record *record,
                    struct err *err)
 {
@@ -266,7 +273,7 @@ bool replay_check_intent(struct replay *replay, const struct record *record,
     struct replay_request built = { 0 };
     struct intent_source source = { .replay = replay, .record = record };
     if (record->failed && record->last.len == 0)
-        return true; /* that it was refused came from outside */
+        return true; /* the endpoint refused the request: from outside */
     if (!take_terms(replay, record, err) || !recall(replay, record, err))
         return false;
     source.unsaid = record->history.len > 0 &&

@@ -1,11 +1,13 @@
-/* replay_call.c - do the same calls follow, and is the model told the same? */
+/* replay_call.c - checks that the same calls follow, and that the model is told
+ * the same about them. */
 #include "consumer/conversation/observation.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/replay/replay.h"
 
-/* Calls of a group are made at once, so each of their records was written when
- * some of the others' were there already: which of them, nobody knows. Digests
- * count from the first moment to the last. */
+/* Calls of a group are made at once, and what is decided about one depends on
+ * how many results there were at that moment, which no record says. So each
+ * number of results from the beginning of the group to now is tried: a record
+ * is right if any of them explains it. */
 struct moments {
     size_t first, last;
 };
@@ -32,7 +34,8 @@ static struct moments moments_of(struct replay *replay, const struct call *call)
     return (struct moments){ replay->digests, now };
 }
 
-/* The call that the record is about, if it is one that follows now. */
+/* The call of the record, if it may follow now: the next one, or another one of
+ * its group. NULL: it may not. */
 static const struct call *call_of(const struct replay *replay,
                                   const struct record *record)
 {
@@ -49,7 +52,7 @@ static const struct call *call_of(const struct replay *replay,
 
 /* ------------------------------------------------------------- the same? */
 
-/* What is to be done with a call, as it looked at one of the moments. */
+/* What is decided about a call at one of the moments. */
 struct judgement {
     enum ruling ruling;
     struct buf bytes; /* code, or arguments */
@@ -155,7 +158,8 @@ static bool hints_at(const struct replay *replay, const struct call *call,
                        &bare);
 }
 
-/* As it was recorded, if it could have been so at one of the moments. */
+/* The recorded brake if one of the moments explains it, else that of the last.
+ */
 static enum record_brake brake_of(const struct replay *replay,
                                   const struct call *call,
                                   const struct record *record,
@@ -202,7 +206,8 @@ static bool check_cell(struct replay *replay, const struct call *call,
     return replay_compare(replay, "tool_result", recorded, replayed);
 }
 
-/* What a tool gave is not kept, but for what the model was told of it. */
+/* The journal keeps of a tool's value only what the model was told: that is
+ * taken as it is. */
 static bool check_value(struct replay *replay, const struct call *call,
                         const struct record *record)
 {
@@ -217,7 +222,8 @@ static bool check_value(struct replay *replay, const struct call *call,
                           replayed);
 }
 
-/* A tool may refuse, by itself, what its description allows. */
+/* Whether the tool itself refused a call that its parameters allow: that came
+ * from outside. */
 static bool is_its_own(const struct call *call,
                        const struct judgement *judgement,
                        const struct record *record)
@@ -227,7 +233,7 @@ static bool is_its_own(const struct call *call,
            record->brake != BRAKED_FORBID;
 }
 
-/* Of one that is not made. Who writes code badly is told why, and no more. */
+/* The brake of a call that was not made. Code that is refused has none. */
 static enum record_brake brake_of_refusal(const struct replay *replay,
                                           const struct call *call,
                                           const struct judgement *judgement,

@@ -1,4 +1,4 @@
-/* replay_end.c - does it end the same, with the same result? */
+/* replay_end.c - checks that the job ends the same, with the same result. */
 #include <string.h>
 
 #include "consumer/output/result.h"
@@ -7,8 +7,8 @@
 
 static const char unsaved[] = "The session was not saved: ";
 
-/* Ended from outside: not by a decision, but where one was not due or not made
- * any more. */
+/* Whether the job ended from outside, and not by a decision: cancelled, too
+ * late, or failed at a moment when the conversation went on. */
 static bool came_from_outside(const struct replay *replay,
                               const struct result *recorded)
 {
@@ -16,7 +16,7 @@ static bool came_from_outside(const struct replay *replay,
         decide_next(&replay->conversation, &replay->today.terms) == NEXT_END;
     bool failed = recorded->status == STATE_FAILED;
     if (replay->job.kind == JOB_SESSION)
-        return true; /* what is done with it, is done outside */
+        return true; /* Redis and the executor do all of its work */
     if (view_is(recorded->error.code, "aborted"))
         return false; /* by a person's verdict: it is in the journal */
     if (recorded->status == STATE_CANCELLED ||
@@ -25,8 +25,8 @@ static bool came_from_outside(const struct replay *replay,
     return failed && !plan && !view_is(recorded->error.code, "cell_failed");
 }
 
-/* Written by a step of Redis, where no consumer was any more: it has nothing
- * of the conversation. */
+/* Whether Redis wrote the result itself, because no consumer had the job any
+ * more: it has nothing of the conversation. */
 static bool is_of_redis(const struct result *recorded)
 {
     return !recorded->messages && recorded->cells.count == 0 &&
@@ -52,7 +52,7 @@ static void why_recorded(const struct result_error *error, struct err *why)
     copy_text(why->text, sizeof(why->text), error->message);
 }
 
-/* Everything that the conversation does not say is as it was. */
+/* What the result has beside the conversation is taken as it is. */
 static struct job_outcome ending_of(const struct result *recorded)
 {
     struct job_outcome ending = {
@@ -70,7 +70,7 @@ static struct job_outcome ending_of(const struct result *recorded)
     return ending;
 }
 
-/* That the session was not saved, and why, is not ours to know. */
+/* Whether the session was saved came from outside: removes such a note. */
 static void pass_over_unsaved(struct result *recorded,
                               const struct result *replayed)
 {
@@ -122,7 +122,7 @@ void replay_read_result(struct replay *replay)
         replay->messages = json_from_value(result.messages);
 }
 
-/* It goes on, by the conversation: but it has ended. */
+/* The outcome for a job that has ended although the conversation goes on. */
 static bool ended_early(struct replay *replay, const struct result *recorded)
 {
     return replay_compare(replay, "result",
@@ -161,7 +161,8 @@ bool replay_check_end(struct replay *replay, struct err *err)
     return same;
 }
 
-/* What Redis knew of the job is in no recording. */
+/* The facts that Redis had are in no recording, so the recorded error is
+ * believed. */
 bool replay_says_other(const struct replay *replay, struct err *why)
 {
     static const char *const codes[] = {

@@ -1,4 +1,4 @@
-/* show.c - two JSON values, and where they differ first. */
+/* show.c - shows people where two JSON values differ first. */
 #include "consumer/replay/show.h"
 
 #include <stdint.h>
@@ -8,10 +8,11 @@
 #include "schemas/message/glyph.h"
 
 enum {
-    MAX_DEPTH = 64, /* deeper stands on one line */
-    CONTEXT = 3,    /* lines around a difference */
-    REACH = 400,    /* lines of it, on each side, before they meet again */
-    MEET = 3,       /* lines that are the same end it */
+    MAX_DEPTH = 64, /* what is deeper is shown on one line */
+    CONTEXT = 3,    /* lines shown around a difference */
+    REACH = 400, /* lines in which its end is looked for: the search takes the
+                    square of it */
+    MEET = 3,    /* equal lines in a row that end a difference */
 };
 
 /* ------------------------------------------------------------------ lines */
@@ -37,7 +38,8 @@ static void show_name(struct buf *out, const char *name)
     buf_add(out, VIEW(":"));
 }
 
-/* What a terminal would act on, or not show, stays JSON. */
+/* Whether a text can be shown line by line. One with characters that a terminal
+ * acts on, or does not show, is shown as JSON, with escapes. */
 static bool is_passage(const json_t *json)
 {
     struct view text = { json_string_value(json), json_string_length(json) };
@@ -60,7 +62,7 @@ static void show_passage(struct buf *out, struct view text, int depth)
     }
 }
 
-/* Behind its name, or its place in a list. */
+/* Shows a value behind its name, or behind the "-" of a list. */
 static void show_value(struct buf *out, const json_t *json, int depth)
 {
     const char *name;
@@ -129,7 +131,7 @@ static struct diff_lines lines_of(struct view text)
     return lines;
 }
 
-/* From there on MEET lines are the same, or both end. */
+/* Whether the next MEET lines are equal from there on, or both texts end. */
 static bool meet(const struct diff_lines *a, size_t i,
                  const struct diff_lines *b, size_t j)
 {
@@ -143,7 +145,8 @@ static bool meet(const struct diff_lines *a, size_t i,
     return true;
 }
 
-/* How many lines of each differ from there on: the fewest in all. */
+/* How many lines of each text differ from there on: as few as possible
+ * together. */
 static void measure(const struct diff_lines *a, const struct diff_lines *b,
                     size_t from, size_t *left, size_t *right)
 {

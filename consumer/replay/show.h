@@ -1,4 +1,4 @@
-/* show.h - two JSON values, and where they differ first, for people to read. */
+/* show.h - shows people where two JSON values differ first. */
 #ifndef CONSUMER_SHOW_H
 #define CONSUMER_SHOW_H
 
@@ -6,12 +6,12 @@
 
 #include "schemas/message/buf.h"
 
-/* Appends it as lines: a member or an item each, texts of several lines as
- * these, indented. */
+/* Appends an object as indented lines: one for each member or item, and texts
+ * of several lines as such. Safe to print on a terminal. */
 void show_json(struct buf *out, const json_t *json);
 
-/* Appends the first place in which two texts differ as a unified diff of one
- * hunk; nothing when they are the same. */
+/* Appends the first difference of two texts as a unified diff of one hunk;
+ * nothing when they are the same. */
 void show_diff(struct buf *out, struct view before, struct view after);
 
 #endif

@@ -1,4 +1,4 @@
-/* today.c - the terms of a journal, and what they would be today. */
+/* today.c - the terms of a recorded job. */
 #include "consumer/replay/today.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void free_tool(struct tool *tool)
     free(tool);
 }
 
-/* It is described, and never called. */
+/* Adds a tool that is described as recorded, and never called. */
 static bool add_tool(struct catalog *catalog, const json_t *function,
                      struct err *err)
 {
@@ -37,7 +37,7 @@ static bool add_tool(struct catalog *catalog, const json_t *function,
     return catalog_add(catalog, tool, err);
 }
 
-/* Those of which this program has no description of its own. */
+/* Whether the tool is described by this program, and not as recorded. */
 static bool is_ours(const json_t *function, enum replay_time when)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
@@ -70,7 +70,8 @@ static json_t *tools_recorded(const struct today *today)
     return tools;
 }
 
-/* It was not offered where the consumer was meant to have no executor. */
+/* Whether Python was offered: not by a consumer that is set up without an
+ * executor. */
 static bool offered_python(const struct today *today)
 {
     json_t *tools = tools_recorded(today);
@@ -135,7 +136,8 @@ static uint64_t number_of(const struct today *today, const char *name)
     return number > 0 ? (uint64_t)number : 0;
 }
 
-/* As it was; one of ours today is ours. */
+/* A prompt as recorded, when it was the operator's own, or for WHEN_RECORDED.
+ * Without it the prompt of this program is used. */
 static void load_prompt(struct today *today, const char *name,
                         enum prompt prompt, enum replay_time when)
 {

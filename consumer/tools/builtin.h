@@ -5,8 +5,8 @@
 #include "consumer/settings.h"
 #include "consumer/tools/catalog.h"
 
-/* Those of settings.tools.builtin, in its order. They need quern-reader. Error:
- * bad_setting. */
+/* Adds the tools that settings.tools.builtin names, in its order. Any of them
+ * needs quern-reader. Error: bad_setting. */
 bool builtin_load(struct catalog *catalog,
                   const struct consumer_settings *settings, bool has_reader,
                   struct err *err);

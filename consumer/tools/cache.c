@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list, the one that was asked for last at its head: a few hundred answers
- * are looked through in less time than one of them takes to be copied. */
+/* A list, the entry that was asked for last at its head. A search walks all of
+ * it: that is cheap, because answers are large and so there are few. */
 struct entry {
     struct entry *next;
     uint64_t until_ms;
-    struct view key, data; /* behind it */
+    struct view key, data; /* their bytes follow the struct */
 };
 
 struct cache {

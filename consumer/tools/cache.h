@@ -1,5 +1,7 @@
-/* cache.h - answers that are good for a while, bounded in bytes: what was not
- * asked for the longest goes first. In memory, of one process. */
+/* cache.h - answers that are good for a while, in the memory of one process.
+ *
+ * Bounded in bytes: the entry that was not asked for the longest goes first.
+ * All times are ms of one clock, that of the loop. */
 #ifndef CONSUMER_CACHE_H
 #define CONSUMER_CACHE_H
 
@@ -13,10 +15,12 @@ struct cache;
 struct cache *cache_new(size_t max_bytes); /* 0: it keeps nothing */
 void cache_free(struct cache *cache);      /* accepts NULL */
 
-/* Borrowed, until the next cache_put(); data: NULL when there is none. */
+/* Borrowed until the next call of any of these functions. data NULL: there is
+ * none, or it is too old. */
 struct view cache_get(struct cache *cache, struct view key, uint64_t now_ms);
 
-/* Copies both; what was under that key is replaced. */
+/* Copies both; replaces what was under that key. An entry larger than the whole
+ * cache is not kept. */
 void cache_put(struct cache *cache, struct view key, struct view data,
                uint64_t until_ms, uint64_t now_ms);
 

@@ -1,5 +1,7 @@
-/* calculate.c - the tool calculate_math_expression: a reader evaluates it, so
- * that nothing which somebody else wrote is parsed beside the keys. */
+/* calculate.c - the tool calculate_math_expression.
+ *
+ * quern-reader evaluates the expression: this process, which holds keys, parses
+ * nothing that a stranger wrote. */
 #include "consumer/tools/calculate.h"
 
 #include <stdlib.h>
@@ -57,6 +59,7 @@ static void on_read(void *owner, struct view json, const struct err *why)
         return;
     }
     json_t *object = json_loadb(json.data, json.len, 0, NULL);
+    /* 15 digits, as the description promises: 0.1 stays 0.1. */
     char *value = json_dumps(json_object_get(object, "value"),
                              JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     tool_call_give(calculating->call, view_of(value ? value : "null"));

@@ -15,7 +15,8 @@ static void python_name(const char *name, struct buf *out)
         buf_append(out, *name == '-' ? "_" : name, 1);
 }
 
-/* The place of the one that code would call the same; count: there is none. */
+/* The position of the tool that code would call by the same name; count when
+ * there is none. */
 static size_t place_of(const struct catalog *catalog, struct view own)
 {
     size_t at = 0;
@@ -45,6 +46,7 @@ void catalog_finish(struct catalog *catalog)
         remove_at(catalog, catalog->count - 1);
 }
 
+/* Room for the tool, which may be that of a built-in tool of the same name. */
 static bool make_place(struct catalog *catalog, const struct tool *tool,
                        struct err *err)
 {
@@ -86,13 +88,8 @@ static bool add_entry(void *owner, const char *name, const json_t *entry,
 {
     if (strcmp(name, CATALOG_SERVERS) == 0)
         return true;
-    struct http_tool *tool = calloc(1, sizeof(*tool));
-    if (!tool)
-        abort();
-    if (http_tool_read(tool, name, entry, err))
-        return catalog_add(owner, &tool->tool, err);
-    http_tool_free(&tool->tool);
-    return false;
+    struct tool *tool = http_tool_new(name, entry, err);
+    return tool && catalog_add(owner, tool, err);
 }
 
 bool catalog_load(struct catalog *catalog, const char *path, struct err *err)
@@ -182,7 +179,8 @@ static bool is_required(const json_t *parameters, const char *name)
     return false;
 }
 
-/* As the guest's functions are: what is required comes first. */
+/* The order of the guest's functions: required arguments first, since Python
+ * allows no parameter without a default behind one that has it. */
 static void add_arguments(const json_t *parameters, struct buf *out)
 {
     const char *between = "";

@@ -31,10 +31,11 @@ static const char function[] =
     " text to begin, in bytes; default 0\"}},"
     " \"required\": [\"url\"], \"additionalProperties\": false}}";
 
-/* What the calls share. */
+/* What the calls of the tool share. On the heap of its own, because calls have
+ * the tool as const. */
 struct fetches {
-    unsigned int running;
-    struct fetch_call *waiting; /* the last one first */
+    unsigned int running;       /* at most MAX_FETCHES */
+    struct fetch_call *waiting; /* the newest comes first */
 };
 
 struct fetch_tool {
@@ -43,21 +44,22 @@ struct fetch_tool {
     struct fetches *fetches;
 };
 
+/* The state of one call. */
 struct fetch_call {
-    struct fetch_call *next; /* that waits */
-    bool runs;               /* it is one of MAX_FETCHES */
+    struct fetch_call *next; /* in fetches.waiting */
+    bool runs;               /* counted in fetches.running */
     const struct fetch_tool *fetch;
     struct tool_call *call;
     CURLU *url;
-    char *host, *text; /* of it */
-    uint64_t offset;
-    unsigned int redirects;
-    struct http_call *http;
+    char *host, *text;      /* of url: both curl's, host in small letters */
+    uint64_t offset;        /* into the text of the page, in bytes */
+    unsigned int redirects; /* followed so far */
+    struct http_call *http; /* one of these two while it runs */
     struct reader *reader;
     struct buf body;
-    bool cut;
-    char type[128];
-    struct err refused; /* by the policy */
+    bool cut;           /* the page was longer than MAX_DOCUMENT */
+    char type[128];     /* Content-Type of the page */
+    struct err refused; /* why the policy refused an address of this request */
 };
 
 static void ask(struct fetch_call *fetching);
@@ -87,7 +89,8 @@ static bool is_web(CURLU *url)
     return good;
 }
 
-/* A first one, or where a redirect points to, seen from there. */
+/* Sets the URL: the one that was asked for, or the target of a redirect, which
+ * curl resolves against the URL before it. Each passes the same checks. */
 static bool set_url(struct fetch_call *fetching, const char *text,
                     struct err *err)
 {
@@ -105,6 +108,7 @@ static bool set_url(struct fetch_call *fetching, const char *text,
         return bad_url(err, "only http:// and https:// are fetched");
     if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
         return bad_url(err, "no user name or password may stand in it");
+    /* A server never gets the fragment, and the page is the same without. */
     curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
     curl_free(fetching->host);
     curl_free(fetching->text);
@@ -115,6 +119,7 @@ static bool set_url(struct fetch_call *fetching, const char *text,
             curl_url_get(url, CURLUPART_URL, &fetching->text, CURLU_PUNYCODE);
     if (code != CURLUE_OK)
         return bad_url(err, curl_url_strerror(code));
+    /* fetch_policy_allows() compares names in small letters. */
     for (char *c = fetching->host; *c != '\0'; c++)
         if (*c >= 'A' && *c <= 'Z')
             *c = (char)(*c + ('a' - 'A'));
@@ -151,7 +156,7 @@ static void leave_queue(struct fetch_call *fetching)
         *link = fetching->next;
 }
 
-/* The one that has waited the longest is the last one. */
+/* Starts the call that has waited the longest, the last of the list. */
 static void start_next(struct fetches *fetches)
 {
     struct fetch_call *next = fetches->waiting;
@@ -209,6 +214,8 @@ static void start_reader(struct fetch_call *fetching)
 
 /* ------------------------------------------------------------------ asking */
 
+/* curl asks before each connection, with the address that it will connect to: a
+ * name that resolves differently the next time cannot get around the policy. */
 static bool guard(void *owner, const struct sockaddr *address)
 {
     struct fetch_call *fetching = owner;
@@ -216,8 +223,7 @@ static bool guard(void *owner, const struct sockaddr *address)
                                address, &fetching->refused);
 }
 
-/* What does not fit is not read, but waited for a moment: the end, and so the
- * kind of document, may be near. */
+/* Keeps what fits of a page that is too long: as much of it is read. */
 static enum http_verdict on_body(void *owner, unsigned status,
                                  struct view bytes)
 {
@@ -258,6 +264,7 @@ static bool take(struct fetch_call *fetching,
     bool answered = response->end == HTTP_ANSWERED || fetching->cut;
     if (!answered && fetching->refused.kind != ERR_NONE &&
         response->end == HTTP_NOT_SENT) {
+        /* One address of the name was refused, and no other one answered. */
         *err = fetching->refused;
         return fetching->redirects > 0 ? err_prefix(err, "redirected") : false;
     }

@@ -12,6 +12,8 @@
 
 enum { MAX_ENTRY = MAX_FETCH_HOST + 16, V4_BITS = 96 };
 
+/* ::ffff:0:0/96, IPv4 in IPv6 (RFC 4291), and 64:ff9b::/96, which a NAT64
+ * gateway turns into the IPv4 address behind it (RFC 6052). */
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 static const uint8_t nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 
@@ -46,7 +48,7 @@ static bool take_port(char *text, uint16_t *port)
     return true;
 }
 
-/* [ and ] around an address, which may stand before its bits. */
+/* Removes [ and ] around an address: "[fd00::]/8" becomes "fd00::/8". */
 static void take_brackets(char *text)
 {
     char *close = strchr(text, ']');
@@ -77,6 +79,8 @@ static bool read_network(struct fetch_rule *rule, char *text, char *slash)
     return true;
 }
 
+/* No name ends in a digit, so that an address that was not understood, such as
+ * 10.1 or 10.0.0.256, is refused and not taken for a host. */
 static bool is_name(const char *text)
 {
     size_t len = strlen(text);
@@ -137,7 +141,7 @@ bool fetch_rules_parse(struct fetch_rules *rules, struct view text,
 
 struct target {
     const char *host;
-    uint8_t bytes[16]; /* IPv4 in IPv6, however it was written */
+    uint8_t bytes[16]; /* IPv4 mapped into IPv6, also when it came as NAT64 */
     uint16_t port;
 };
 
@@ -162,6 +166,7 @@ static bool read_target(struct target *target, const struct sockaddr *address)
     return true;
 }
 
+/* "example" matches itself, ".example" itself and all names below. */
 static bool has_host(const struct fetch_rule *rule, const char *host)
 {
     size_t len = strlen(host), own = strlen(rule->host);

@@ -1,7 +1,8 @@
 /* fetch_policy.h - where a page may be fetched from.
  *
- * From the public internet, ports 80 and 443. Operators make exceptions, as
- * lists with commas or white space between their entries:
+ * By default from the public internet (schemas/message/internet.h), ports 80
+ * and 443. Operators make exceptions by two lists, allow and deny, with commas
+ * or white space between their entries:
  *
  *   wiki.example             that host
  *   .example                 everything below, and itself
@@ -9,8 +10,8 @@
  *   10.0.0.0/8   fd00::/8    a network
  *   wiki.example:8080   10.0.0.0/8:8080   [fd00::7]:8080   that port only
  *
- * What is denied is denied; what is allowed is let go to whatever addresses
- * its name has, and to every port unless one is named. */
+ * Denial wins. A host that is allowed may have any address, and an entry
+ * without a port allows every port. */
 #ifndef CONSUMER_FETCH_POLICY_H
 #define CONSUMER_FETCH_POLICY_H
 
@@ -23,11 +24,12 @@
 
 enum { MAX_FETCH_RULES = 64, MAX_FETCH_HOST = 253 };
 
+/* One entry: a host, or a network. */
 struct fetch_rule {
-    char host[MAX_FETCH_HOST + 2]; /* a suffix begins with its dot; "": none */
-    uint8_t bytes[16];             /* else an address, IPv4 in IPv6 */
-    unsigned int bits;             /* of it, that count */
-    uint16_t port;                 /* 0: every one */
+    char host[MAX_FETCH_HOST + 2]; /* ".example" with its dot; "": a network */
+    uint8_t bytes[16];             /* of the network; IPv4 mapped into IPv6 */
+    unsigned int bits;             /* that count of these, 0 to 128 */
+    uint16_t port;                 /* 0: every port */
 };
 
 struct fetch_rules {
@@ -39,12 +41,13 @@ struct fetch_policy {
     struct fetch_rules allow, deny;
 };
 
-/* Error: bad_setting, which entry is wrong, and why. */
+/* Replaces rules. Error: bad_setting, which entry is wrong, and why. */
 bool fetch_rules_parse(struct fetch_rules *rules, struct view text,
                        struct err *err);
 
-/* host, in small letters, has become that address, and a connection is about to
- * be made to it. Error: refused, a sentence for whoever calls. */
+/* Whether a connection to address, with its port, may be made. host: the name
+ * that it was resolved from, in small letters. Error: refused, a sentence for
+ * the caller. */
 bool fetch_policy_allows(const struct fetch_policy *policy, const char *host,
                          const struct sockaddr *address, struct err *err);
 

@@ -1,6 +1,7 @@
-/* headers.c - HTTP headers that the operator has set up for a tool. */
+/* headers.c - the HTTP headers of requests to tools and endpoints. */
 #include "consumer/tools/headers.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,36 @@
 
 #include "consumer/model/entry.h"
 #include "consumer/model/secret.h"
-#include "consumer/tools/identity.h"
-#include "schemas/message/buf.h"
 
-enum { MOST_HEADER_BYTES = 16 << 10, LEAST_KEY = 8 };
+enum {
+    MOST_HEADER_BYTES = 16 << 10,
+    MOST_LINE = 8 << 10, /* what servers take, by default */
+    LEAST_KEY = 8,
+};
+
+#define METADATA "job.metadata."
+
+/* ------------------------------------------------- the lines of a request */
+
+void header_lines_add(struct header_lines *lines, struct view line)
+{
+    assert(lines->count < MAX_HEADER_LINES - 1);
+    lines->items[lines->count++] = view_dup(line);
+}
+
+void header_lines_copy(struct header_lines *lines, char *const *more)
+{
+    for (; *more; more++)
+        header_lines_add(lines, view_of(*more));
+}
+
+void header_lines_finish(struct header_lines *lines)
+{
+    while (lines->count > 0)
+        free(lines->items[--lines->count]);
+}
+
+/* ---------------------------------------- what the operator has set up */
 
 void headers_finish(struct headers *headers)
 {
@@ -107,8 +134,9 @@ void headers_add_secret(struct headers *headers, struct view secret)
     headers->secret_count++;
 }
 
-/* A header whose name has such a word in it is a key's; in a query "author" or
- * "sort_key=name" stands for what answers are full of. */
+/* Stricter than secret_is_named(), which judges headers: a query has
+ * "author=..." or "sort_key=name", and starring out such a word would damage
+ * answers that are full of it. A {placeholder} is no key either. */
 static bool is_key(const char *name, const char *value)
 {
     static const char *const ends[] = { "key",      "token",     "secret",
@@ -142,7 +170,7 @@ void headers_add_query(struct headers *headers, const char *url)
     }
 }
 
-/* What the environment has for each ${NAME} of the text. */
+/* Makes the value of each ${NAME} in the text a secret. */
 static void keep_values(struct headers *headers, const char *text)
 {
     for (; (text = strstr(text, "${")); text++) {
@@ -155,13 +183,47 @@ static void keep_values(struct headers *headers, const char *text)
     }
 }
 
-/* "Authorization: Bearer KEY": KEY is what a server would repeat of it. */
+/* Of "Authorization: Bearer KEY" a server would repeat KEY, perhaps alone. */
 static struct view last_word(struct view line)
 {
     size_t start = line.len;
     while (start > 0 && line.data[start - 1] != ' ')
         start--;
     return (struct view){ line.data + start, line.len - start };
+}
+
+static bool is_fact(struct view name)
+{
+    return view_is(name, "job.id") || view_is(name, "job.tenant") ||
+           view_is(name, "job.session") ||
+           (view_starts(name, METADATA) && name.len > strlen(METADATA));
+}
+
+/* Splits "{{name}}rest": name, and end at the rest. False: the text does not
+ * begin so. */
+static bool cut_name(const char *text, struct view *name, const char **end)
+{
+    const char *close = strstr(text, "}}");
+    if (strncmp(text, "{{", 2) != 0 || !close)
+        return false;
+    *name = (struct view){ text + 2, (size_t)(close - text) - 2 };
+    *end = close + 2;
+    return true;
+}
+
+static bool check_names_of_job(const char *text, struct err *err)
+{
+    for (const char *open; (open = strstr(text, "{{"));) {
+        struct view name;
+        if (!cut_name(open, &name, &text))
+            return entry_bad(err, "{{ without its }}");
+        if (!is_fact(name))
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "there is no {{%.*s}}, but job.id, job.tenant, "
+                           "job.session and job.metadata.NAME",
+                           VIEW_ARG(view_head(name, 64)));
+    }
+    return true;
 }
 
 static char **next_place(char **lines)
@@ -181,7 +243,7 @@ static bool add_header(struct headers *headers, const char *name,
     if (!json_is_string(text))
         return entry_bad(err, "must be a text");
     buf_printf(&line, "%s: ", name);
-    if (!identity_check(json_string_value(text), err) ||
+    if (!check_names_of_job(json_string_value(text), err) ||
         !headers_expand(json_string_value(text), &line, err))
         return false;
     if (!buf_ok(&line))
@@ -198,7 +260,7 @@ static bool add_header(struct headers *headers, const char *name,
     return true;
 }
 
-/* Their values are not told: they may be keys. */
+/* Errors never contain a value: it may be a key. */
 bool headers_read(struct headers *headers, json_t *value, struct err *err)
 {
     const char *name;
@@ -210,5 +272,72 @@ bool headers_read(struct headers *headers, json_t *value, struct err *err)
     json_object_foreach(value, name, text)
         if (!add_header(headers, name, text, err))
             return err_prefix(err, "headers: %.64s", name);
+    return true;
+}
+
+/* ------------------------------------------------------ for whom it is */
+
+static struct view fact(const struct caller *caller, struct view name)
+{
+    const struct pair *pairs = caller->metadata.items;
+    if (view_is(name, "job.id"))
+        return caller->job;
+    if (view_is(name, "job.tenant"))
+        return caller->tenant;
+    if (view_is(name, "job.session"))
+        return caller->session;
+    name.data += strlen(METADATA);
+    name.len -= strlen(METADATA);
+    for (size_t i = 0; i < caller->metadata.count; i++)
+        if (view_equal(pairs[i].key, name))
+            return pairs[i].value;
+    return (struct view){ 0 };
+}
+
+static void add_value(struct buf *line, struct view value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.data[i];
+        if (isalnum(c) || (c != 0 && strchr("-._~@:/+", c)))
+            buf_append(line, value.data + i, 1);
+        else
+            buf_printf(line, "%%%02X", c);
+    }
+}
+
+/* Replaces each {{name}} by the job's value. False: the job lacks one. */
+static bool fill(const char *text, const struct caller *caller,
+                 struct buf *line)
+{
+    for (const char *open; (open = strstr(text, "{{"));) {
+        struct view name;
+        buf_append(line, text, (size_t)(open - text));
+        if (!cut_name(open, &name, &text))
+            break;
+        struct view value = fact(caller, name);
+        if (value.len == 0)
+            return false;
+        add_value(line, value);
+    }
+    buf_add(line, view_of(text));
+    return true;
+}
+
+bool headers_of_job(const struct headers *headers, const struct caller *caller,
+                    struct header_lines *lines, struct err *err)
+{
+    for (size_t i = 0; headers->of_job[i]; i++) {
+        const char *text = headers->of_job[i];
+        CLEANUP(buf_finish) struct buf line;
+        buf_init(&line, MOST_LINE);
+        if (!fill(text, caller, &line))
+            continue;
+        if (!buf_ok(&line))
+            return err_set(err, ERR_REJECT, "too_large",
+                           "the header %.*s would have more than %d bytes: it "
+                           "names a value of the job that is too long",
+                           (int)strcspn(text, ":"), text, MOST_LINE);
+        header_lines_add(lines, buf_view(&line));
+    }
     return true;
 }

@@ -1,12 +1,17 @@
-/* http_tool.c - one tool that the operator has set up. */
+/* http_tool.c - a tool of the operator that is an HTTP request. */
 #include "consumer/tools/http_tool.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "consumer/model/entry.h"
+#include "consumer/model/http.h"
+#include "consumer/text.h"
 #include "consumer/tools/parameters.h"
+#include "consumer/tools/request.h"
+#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool_host.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -14,23 +19,9 @@ enum {
     MOST_MS = 10 * 60 * 1000,
     ANSWER_BYTES = 256 << 10,
     MOST_BYTES = MAX_RECORD_BYTES / 2, /* it becomes a journal's record */
+    MAX_URL = 16 << 10,                /* with the arguments in it */
+    ERROR_BODY_BYTES = 300, /* of a refusal's body, for the sentence */
 };
-
-void http_tool_free(struct tool *tool)
-{
-    struct http_tool *http = (struct http_tool *)tool;
-    tool_finish(tool);
-    free(http->url);
-    headers_finish(&http->headers);
-    signing_finish(&http->signing);
-    free(http);
-}
-
-const struct http_tool *http_tool_of(const struct tool *tool)
-{
-    assert(tool->kind == &http_tool_kind);
-    return (const struct http_tool *)tool;
-}
 
 /* --------------------------------------------------------------------- url */
 
@@ -45,7 +36,8 @@ static bool check_url(const char *url, struct err *err)
            entry_bad(err, "url: no argument may stand in the server's name");
 }
 
-/* Each {name} is of a parameter, and there once. */
+/* Each {name} must be a parameter, and occur once: request_write() removes an
+ * argument when it has found its place. */
 static bool check_places(const char *url, const json_t *parameters,
                          struct err *err)
 {
@@ -156,14 +148,11 @@ static json_t *function_of(const char *name, const json_t *entry)
     return function;
 }
 
-bool http_tool_read(struct http_tool *tool, const char *name,
-                    const json_t *entry, struct err *err)
+static bool read_entry(struct http_tool *tool, const char *name,
+                       const json_t *entry, struct err *err)
 {
     const char *member;
     json_t *value;
-    *tool = (struct http_tool){ .tool.kind = &http_tool_kind,
-                                .total_ms = TOTAL_MS,
-                                .max_bytes = ANSWER_BYTES };
     if (!entry_name_is_good(name))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "is no name of a function: 1 to %d of A-Z a-z 0-9 _ -, "
@@ -186,4 +175,159 @@ bool http_tool_read(struct http_tool *tool, const char *name,
         add_content_type(tool);
     return check_places(
         tool->url, json_object_get(tool->tool.function, "parameters"), err);
+}
+
+/* -------------------------------------------------------------- the call */
+
+static const struct http_tool *tool_of(const struct tool_call *call)
+{
+    return (const struct http_tool *)tool_call_tool(call);
+}
+
+/* The state of one call. */
+struct http_tool_call {
+    struct http_call *http;       /* NULL: not started, or over */
+    struct buf url, body;         /* body is borrowed by http to its end */
+    struct buf answer;            /* as it comes */
+    struct header_lines identity; /* headers that name the job */
+};
+
+static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+{
+    struct http_tool_call *asking = tool_call_state(call);
+    const struct http_tool *tool = tool_of(call);
+    buf_init(&asking->url, MAX_URL);
+    buf_init(&asking->body, MAX_TOOL_BYTES);
+    buf_init(&asking->answer, tool->max_bytes);
+    return request_write(tool, arguments, &asking->url, &asking->body, err) &&
+           headers_of_job(&tool->headers, tool_call_caller(call),
+                          &asking->identity, err);
+}
+
+static void finish(struct tool_call *call)
+{
+    struct http_tool_call *asking = tool_call_state(call);
+    http_cancel(asking->http);
+    buf_finish(&asking->url);
+    buf_finish(&asking->body);
+    buf_finish(&asking->answer);
+    header_lines_finish(&asking->identity);
+}
+
+static enum http_verdict on_body(void *owner, unsigned status,
+                                 struct view bytes)
+{
+    struct http_tool_call *asking = tool_call_state(owner);
+    (void)status;
+    buf_add(&asking->answer, bytes);
+    return HTTP_PAYLOAD;
+}
+
+static void refusal(const struct http_tool *tool, unsigned status,
+                    struct view body, struct err *why)
+{
+    CLEANUP(buf_finish) struct buf head;
+    buf_init(&head, (size_t)3 * ERROR_BODY_BYTES);
+    text_add_clean(&head, view_head(body, ERROR_BODY_BYTES));
+    err_set(why, ERR_REJECT, "tool_failed", "HTTP %u%s%.*s", status,
+            head.len > 0 ? ": " : "", VIEW_ARG(buf_view(&head)));
+    headers_hide(&tool->headers, why->text);
+}
+
+static void on_done(void *owner, const struct http_response *response)
+{
+    struct tool_call *call = owner;
+    struct http_tool_call *asking = tool_call_state(call);
+    struct view body = buf_view(&asking->answer);
+    const struct http_tool *tool = tool_of(call);
+    struct err why = { .kind = ERR_NONE };
+    asking->http = NULL;
+    if (response->end != HTTP_ANSWERED)
+        err_set(&why, ERR_RETRY, "tool_failed", "%s", response->text);
+    else if (response->status < 200 || response->status > 299)
+        refusal(tool, response->status, body, &why);
+    if (why.kind != ERR_NONE) {
+        tool_call_fail(call, &why);
+        return;
+    }
+    CLEANUP(buf_finish) struct buf data;
+    buf_init(&data, (size_t)8 * MAX_RECORD_BYTES);
+    /* Escapes make JSON of up to six bytes out of one; tool_call_give() refuses
+     * what is too large for a record. */
+    answer_write(&tool->headers, body, &data);
+    tool_call_give(call, buf_view(&data));
+}
+
+/* The operator's, those that name the job, and the signature, which covers the
+ * ones that name the job. */
+static void write_headers(const struct http_tool *tool,
+                          const struct http_tool_call *asking,
+                          struct header_lines *lines)
+{
+    struct signed_request request = {
+        .method = tool->post ? "POST" : "GET",
+        .url = asking->url.data,
+        .body = buf_view(&asking->body),
+        .identity = &asking->identity,
+        .created = (int64_t)time(NULL),
+    };
+    header_lines_copy(lines, tool->headers.lines);
+    header_lines_copy(lines, asking->identity.items);
+    signing_write(&tool->signing, &request, lines);
+}
+
+static void start(struct tool_call *call)
+{
+    static const struct http_events events = { on_body, on_done };
+    struct http_tool_call *asking = tool_call_state(call);
+    const struct http_tool *tool = tool_of(call);
+    struct header_lines lines = { .count = 0 };
+    write_headers(tool, asking, &lines);
+    struct http_request request = {
+        .url = asking->url.data,
+        .headers = (const char *const *)lines.items,
+        .body = buf_view(&asking->body),
+        .first_byte_ms = tool->total_ms,
+        .idle_ms = tool->total_ms,
+        .total_ms = tool->total_ms,
+        .max_bytes = tool->max_bytes,
+    };
+    asking->http =
+        http_start(tool_call_host(call)->http, &request, events, call);
+    header_lines_finish(&lines);
+}
+
+/* --------------------------------------------------------------- life cycle */
+
+static void http_tool_free(struct tool *tool)
+{
+    struct http_tool *http = (struct http_tool *)tool;
+    tool_finish(tool);
+    free(http->url);
+    headers_finish(&http->headers);
+    signing_finish(&http->signing);
+    free(http);
+}
+
+static const struct tool_kind kind = {
+    .state_bytes = sizeof(struct http_tool_call),
+    .prepare = prepare,
+    .start = start,
+    .finish = finish,
+    .free = http_tool_free,
+};
+
+struct tool *http_tool_new(const char *name, const json_t *entry,
+                           struct err *err)
+{
+    struct http_tool *tool = calloc(1, sizeof(*tool));
+    if (!tool)
+        abort();
+    tool->tool.kind = &kind;
+    tool->total_ms = TOTAL_MS;
+    tool->max_bytes = ANSWER_BYTES;
+    if (read_entry(tool, name, entry, err))
+        return &tool->tool;
+    http_tool_free(&tool->tool);
+    return NULL;
 }

@@ -1,7 +1,7 @@
-/* http_tool.h - one tool that the operator has set up.
+/* http_tool.h - a tool that is an HTTP request of the operator.
  *
- * A tool is an HTTP request. Neither a job nor a model nor code names a URL;
- * they give arguments, which are checked and written where the operator said:
+ * Neither a job nor a model nor code names a URL. They give arguments, which
+ * are checked and put where the operator said:
  *
  *   {"search_web": {
  *       "description": "Looks something up.",
@@ -14,19 +14,19 @@
  *    "order": {"method": "POST", "url": "https://shop.example/orders",
  *              "repeat": true, ...}}
  *
- * {id} takes an argument's place in path or query; what is left goes into the
- * query of a GET, into the JSON body of a POST. ${NAME} in a header is of the
- * environment, and told to nobody. repeat: a call whose outcome is not known
- * may be made again; true for GET, false for POST unless it says so. approve: a
- * person must, before a call is made that a model wants. total_ms
- * (30000) and max_bytes (262144) bound an answer. Headers may name the job, and
- * sign requests: identity.h. ../TOOLS.md has all of it. */
+ * {id} is replaced by the argument id, in path or query. The other arguments go
+ * into the query of a GET, into the JSON body of a POST. ${NAME} in a header is
+ * a variable of the environment, and secret. repeat: a call whose outcome is
+ * not known may be made again; by default true for GET, false for POST.
+ * approve: a person must approve calls that a model wants. total_ms
+ * (30000) and max_bytes (262144) bound an answer. Headers may name the job
+ * (headers.h); sign signs requests (signature.h). ../TOOLS.md has all of it. */
 #ifndef CONSUMER_HTTP_TOOL_H
 #define CONSUMER_HTTP_TOOL_H
 
 #include <stdint.h>
 
-#include "consumer/tools/identity.h"
+#include "consumer/tools/signature.h"
 #include "consumer/tools/tool.h"
 
 struct http_tool {
@@ -34,19 +34,15 @@ struct http_tool {
     char *url;              /* with {argument} */
     struct headers headers; /* of a POST with the type of its body */
     struct signing_key signing;
-    bool post;
-    uint64_t total_ms;
-    size_t max_bytes;
+    bool post;         /* else it is a GET */
+    uint64_t total_ms; /* from the start of a request to the end of its reply */
+    size_t max_bytes;  /* of an answer */
 };
 
-/* Error: bad_setting, with the member and what is wrong with it; values of
- * headers are never told. What was read so far is http_tool_free()'s. */
-bool http_tool_read(struct http_tool *tool, const char *name,
-                    const json_t *entry, struct err *err);
-
-extern const struct tool_kind http_tool_kind;
-/* Of that kind. */
-const struct http_tool *http_tool_of(const struct tool *tool);
-void http_tool_free(struct tool *tool);
+/* name, entry: a member of the file of tools. NULL: it is wrong. Error:
+ * bad_setting, with the member and what is wrong with it; it never repeats the
+ * value of a header. */
+struct tool *http_tool_new(const char *name, const json_t *entry,
+                           struct err *err);
 
 #endif

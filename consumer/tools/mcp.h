@@ -1,8 +1,17 @@
-/* mcp.h - the servers of tools that the operator has set up, and what they
+/* mcp.h - the MCP servers that the operator has set up, and the tools that they
  * list.
  *
  * A server that is away has no tools until it answers; one that goes away later
- * keeps them. What a list says counts for jobs that begin then. */
+ * keeps them. A new list counts for jobs that begin after it: see
+ * conversation/toolset.h.
+ *
+ *   mcp_server.h    what the operator has set up; the state of the protocol
+ *   mcp_link.h      finds out which generation of the protocol it speaks
+ *   mcp_exchange.h  one request and its answer, over HTTP
+ *   mcp_reply.h     the answer, out of the bytes of the server
+ *   mcp_tool.h      one tool: its description, and its calls
+ *   mcp_header.h    the arguments that become headers
+ *   mcp_value.h     the result of a call, as a value */
 #ifndef CONSUMER_MCP_H
 #define CONSUMER_MCP_H
 
@@ -12,29 +21,37 @@
 struct mcp;
 
 struct mcp_events {
-    void (*changed)(void *owner); /* mcp_offer() has others */
-    /* Once: each server has answered, or failed, or was given time enough. */
+    void (*changed)(void *owner); /* mcp_offer() may now offer other tools */
+    /* Once: each server has answered or failed, or the time for that is over.
+     * Jobs should begin only now. */
     void (*settled)(void *owner);
 };
 
 struct mcp *mcp_new(void);
 
-/* What stands under CATALOG_SERVERS in that file. path: "" has none. Error:
- * bad_setting, with file, server, member. */
+/* Reads the member CATALOG_SERVERS of the JSON file at path; "" has none.
+ * Error: bad_setting, with file, server, member. */
 bool mcp_load(struct mcp *mcp, const char *path, struct err *err);
 
-/* Nothing is called from inside here. Borrows the host. */
+/* Begins to ask all servers. Events come from the loop, never from inside here.
+ * Borrows the loop and the http of the host until mcp_stop(). */
 void mcp_start(struct mcp *mcp, const struct tool_host *host,
                struct mcp_events events, void *owner);
-void mcp_renew(struct mcp *mcp); /* lists all of them anew */
-void mcp_stop(struct mcp *mcp);  /* nothing is on its way any more */
-void mcp_free(struct mcp *mcp);  /* after the last of its tools; accepts NULL */
+/* Asks all servers for their lists anew. */
+void mcp_renew(struct mcp *mcp);
+/* Cancels what is on its way; no event comes after. No call of a tool may run.
+ * Does nothing when mcp_start() was never called. */
+void mcp_stop(struct mcp *mcp);
+/* Accepts NULL. Tools borrow the links in here: all catalogs must be gone. */
+void mcp_free(struct mcp *mcp);
 
-/* Adds their tools, in the order of the file, then by name: what models are
- * told is always the same. What does not fit is logged and left out. */
+/* Adds the tools of all servers, in the order of the file, then by name: models
+ * are always told the same, so their caches of prompts stay valid. A tool that
+ * does not fit is logged and left out. */
 void mcp_offer(const struct mcp *mcp, struct catalog *catalog);
 
-/* One of that name may come: a server of that beginning has not listed yet. */
+/* Whether a tool of that name may still come: the name begins as those of a
+ * server that has not sent a list yet. */
 bool mcp_expects(const struct mcp *mcp, struct view name);
 
 #endif

@@ -10,7 +10,7 @@
 #include "consumer/tools/mcp_reply.h"
 
 enum {
-    ERROR_BODY_BYTES = 240,
+    ERROR_BODY_BYTES = 240, /* of what a server says, for the sentence */
     NOTICE_MS = 5000,
     METHOD_NOT_FOUND = -32601, /* JSON-RPC's */
 };
@@ -19,16 +19,16 @@ struct mcp_exchange {
     struct mcp_server *server;
     enum mcp_era era;
     struct http_call *http;
-    struct buf body;
+    struct buf body; /* of the request; http borrows it to the end */
     struct mcp_reply reply;
-    struct buf head; /* of the answer, for a sentence */
-    bool is_call;    /* one that may be cancelled */
+    struct buf head; /* the first bytes of the answer, for the sentence */
+    bool is_call;    /* of a tool: the server is told when it is given up */
     bool notice;
     mcp_answered *answered;
     void *owner;
 };
 
-/* Something that nobody waits for. */
+/* A message to the server without an answer, on its way. Frees itself. */
 struct mcp_notice {
     struct mcp_notice *next;
     struct mcp_server *server;
@@ -38,6 +38,7 @@ struct mcp_notice {
 
 /* ----------------------------------------------------------------- writing */
 
+/* What each request of the newer generation says, since there is no session. */
 static void add_meta(json_t *params)
 {
     json_t *meta = json_pack(
@@ -49,39 +50,38 @@ static void add_meta(json_t *params)
 }
 
 /* Those of the operator, then the protocol's. */
-static void add_headers(struct mcp_lines *lines,
+static void add_headers(struct header_lines *lines,
                         const struct mcp_server *server, enum mcp_era era,
                         const char *version)
 {
-    lines->items[lines->count++] =
-        view_dup(VIEW("Accept: application/json, text/event-stream"));
-    lines->items[lines->count++] =
-        view_dup(VIEW("Content-Type: application/json"));
-    for (size_t i = 0; server->headers.lines[i]; i++)
-        lines->items[lines->count++] =
-            view_dup(view_of(server->headers.lines[i]));
+    header_lines_add(lines,
+                     VIEW("Accept: application/json, text/event-stream"));
+    header_lines_add(lines, VIEW("Content-Type: application/json"));
+    header_lines_copy(lines, server->headers.lines);
     if (*version != '\0')
-        mcp_lines_add(lines, "", "MCP-Protocol-Version", view_of(version));
+        mcp_header_add(lines, "", "MCP-Protocol-Version", view_of(version));
     if (era == MCP_LEGACY && *server->session != '\0')
-        mcp_lines_add(lines, "", "Mcp-Session-Id", view_of(server->session));
+        mcp_header_add(lines, "", "Mcp-Session-Id", view_of(server->session));
 }
 
-/* Last of all. */
+/* Last of all: the signature covers the body and the headers of the job. */
 static void sign(const struct mcp_server *server, struct view body,
-                 const struct mcp_lines *identity, struct mcp_lines *lines)
+                 const struct header_lines *identity,
+                 struct header_lines *lines)
 {
     struct signed_request request = { .method = "POST",
                                       .url = server->url,
                                       .body = body,
                                       .identity = identity,
                                       .created = (int64_t)time(NULL) };
-    for (size_t i = 0; identity && i < identity->count; i++)
-        lines->items[lines->count++] = view_dup(view_of(identity->items[i]));
+    if (identity)
+        header_lines_copy(lines, identity->items);
     signing_write(&server->signing, &request, lines);
 }
 
 static void compose(struct mcp_exchange *exchange,
-                    const struct mcp_request *request, struct mcp_lines *lines)
+                    const struct mcp_request *request,
+                    struct header_lines *lines)
 {
     const struct mcp_server *server = exchange->server;
     bool modern = request->era == MCP_MODERN;
@@ -99,12 +99,11 @@ static void compose(struct mcp_exchange *exchange,
     add_headers(lines, server, request->era,
                 modern ? MCP_MODERN_VERSION : server->version);
     if (modern)
-        mcp_lines_add(lines, "", "Mcp-Method", view_of(request->method));
+        mcp_header_add(lines, "", "Mcp-Method", view_of(request->method));
     if (modern && request->name)
-        mcp_lines_add(lines, "", "Mcp-Name", view_of(request->name));
-    for (size_t i = 0; modern && request->more && i < request->more->count; i++)
-        lines->items[lines->count++] =
-            view_dup(view_of(request->more->items[i]));
+        mcp_header_add(lines, "", "Mcp-Name", view_of(request->name));
+    if (modern && request->more)
+        header_lines_copy(lines, request->more->items);
     sign(server, buf_view(&exchange->body), request->identity, lines);
 }
 
@@ -151,7 +150,7 @@ static void post_notice(struct mcp_notice *notice)
 {
     static const struct http_events events = { on_ignored, on_told };
     const struct mcp_server *server = notice->server;
-    struct mcp_lines lines = { .count = 0 };
+    struct header_lines lines = { .count = 0 };
     add_headers(&lines, server, server->era, server->version);
     sign(server, view_of(notice->body), NULL, &lines);
     struct http_request request = {
@@ -164,11 +163,12 @@ static void post_notice(struct mcp_notice *notice)
         .max_bytes = MCP_REPLY_BYTES,
     };
     notice->http = http_start(server->http, &request, events, notice);
-    mcp_lines_finish(&lines);
+    header_lines_finish(&lines);
 }
 
-/* A notification, or our answer to the server: nobody waits for what becomes of
- * it. message: taken. */
+/* Sends a notification, or an answer to a request of the server. Dropped when
+ * too many are on their way: a server could make us send without end. message:
+ * taken. */
 static void tell(struct mcp_server *server, json_t *message)
 {
     if (!server->http || notices_of(server) >= MCP_MOST_NOTICES) {
@@ -228,7 +228,7 @@ static void free_exchange(struct mcp_exchange *exchange)
     free(exchange);
 }
 
-/* "HTTP 503: what it said", and none of our keys in that. */
+/* "HTTP 503: what it said". on_done() stars out our keys in that. */
 static void refusal(const struct mcp_exchange *exchange, unsigned int status,
                     struct err *why)
 {
@@ -249,6 +249,8 @@ static void error_sentence(const json_t *error, struct err *why)
             VIEW_ARG(buf_view(&line)), (long long)mcp_error_code(error));
 }
 
+/* What the end of the HTTP request means. An error in JSON-RPC comes first,
+ * since servers send it with status 400 or 404 as well. */
 static void judge(struct mcp_exchange *exchange,
                   const struct http_response *response,
                   struct mcp_answer *answer)
@@ -279,6 +281,7 @@ static void judge(struct mcp_exchange *exchange,
     }
 }
 
+/* To close the connection is no cancellation for the older generation. */
 static void tell_cancelled(struct mcp_exchange *exchange)
 {
     if (exchange->is_call && exchange->era == MCP_LEGACY)
@@ -307,6 +310,8 @@ static void on_done(void *owner, const struct http_response *response)
     if (exchange->reply.changed)
         log_line("mcp.changed", "{s:s, s:s}", "server", exchange->server->name,
                  "text", "its tools have changed: HUP lists them anew");
+    /* answered borrows the reply, so the exchange is freed after it. The owner
+     * has forgotten the exchange by then; only its own state may be gone. */
     exchange->answered(exchange->owner, &answer);
     free_exchange(exchange);
 }
@@ -319,7 +324,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
 {
     static const struct http_events events = { on_body, on_done };
     struct mcp_exchange *exchange = calloc(1, sizeof(*exchange));
-    struct mcp_lines lines = { .count = 0 };
+    struct header_lines lines = { .count = 0 };
     if (!exchange)
         abort();
     exchange->server = server;
@@ -343,7 +348,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
         .keep = "mcp-session-id",
     };
     exchange->http = http_start(server->http, &http, events, exchange);
-    mcp_lines_finish(&lines);
+    header_lines_finish(&lines);
     return exchange;
 }
 

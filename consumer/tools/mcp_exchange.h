@@ -1,7 +1,8 @@
 /* mcp_exchange.h - one request to a server of tools, and its answer.
  *
- * What the server asks of us meanwhile (a model, a person, folders) is not
- * offered: it is told so. */
+ * A JSON-RPC message in an HTTP POST; the answer is the body, or an event of a
+ * stream. A server of the older generation may ask us for something meanwhile
+ * (a model, a person, folders): it is told that there is no such method. */
 #ifndef CONSUMER_MCP_EXCHANGE_H
 #define CONSUMER_MCP_EXCHANGE_H
 
@@ -11,47 +12,52 @@
 struct mcp_exchange;
 
 struct mcp_request {
-    enum mcp_era era; /* how it is written */
+    enum mcp_era era; /* how it is written; not MCP_UNKNOWN */
     const char *method;
-    bool notice;      /* it has no id, and its answer no body */
-    json_t *params;   /* an object; taken, and what every request says added */
-    const char *name; /* of the tool, or NULL */
-    const struct mcp_lines *more;     /* headers; borrowed for the start */
-    const struct mcp_lines *identity; /* those that name the job; the same */
+    bool notice;      /* a notification: no id, and an answer without body */
+    json_t *params;   /* an object; taken */
+    const char *name; /* of the tool; NULL: no call of a tool */
+    const struct header_lines *more;     /* headers; borrowed for the start */
+    const struct header_lines *identity; /* those that name the job; the same */
     uint64_t total_ms;
 };
 
 enum mcp_end {
-    MCP_RESULT,
-    MCP_ERROR,    /* JSON-RPC's */
-    MCP_REFUSED,  /* an HTTP status, and none of these */
-    MCP_NOT_SENT, /* provably */
-    MCP_LOST,     /* sent, and not answered: the connection broke */
-    MCP_LATE,     /* the same: not in time */
+    MCP_RESULT,   /* also of a notification that was taken */
+    MCP_ERROR,    /* a JSON-RPC error, with any HTTP status */
+    MCP_REFUSED,  /* an HTTP status that is no success, without such an error */
+    MCP_NOT_SENT, /* the server provably did not get it */
+    MCP_LOST,     /* sent, but the connection broke, or had no answer in it */
+    MCP_LATE,     /* sent, but not answered in time */
 };
 
+/* Borrowed for the call of mcp_answered. */
 struct mcp_answer {
     enum mcp_end end;
     unsigned int status;  /* HTTP's; 0: none */
-    const json_t *result; /* these two are borrowed for the call */
-    const json_t *error;
-    const char *session; /* that the server names; "": none */
-    struct err why;      /* a sentence, of all but a result */
+    const json_t *result; /* NULL: none; our secrets are starred out in it */
+    const json_t *error;  /* NULL: none */
+    const char *session;  /* the header Mcp-Session-Id; "": none */
+    struct err why;       /* set unless end is MCP_RESULT */
 };
 
 typedef void mcp_answered(void *owner, const struct mcp_answer *answer);
 
-/* answered comes once, from the loop, never from inside here; then the exchange
- * is gone. */
+/* Sends the request. answered comes once, from the loop, never from inside
+ * here; the exchange is freed after it and must not be cancelled any more.
+ * Borrows the server. */
 struct mcp_exchange *mcp_ask(struct mcp_server *server,
                              const struct mcp_request *request,
                              mcp_answered *answered, void *owner);
 
-/* No answer is wanted any more: the server is told, where that is its way.
- * Accepts NULL. */
+/* Gives the request up; answered does not come. A server of the older
+ * generation is told when it was the call of a tool; to one of the newer
+ * generation the end of the HTTP request says it. Accepts NULL. Not from inside
+ * answered. */
 void mcp_exchange_cancel(struct mcp_exchange *exchange);
 
-/* Notifications that are on their way to the server are given up. */
+/* Gives up the notifications that are on their way. Nothing can be sent to the
+ * server afterwards. */
 void mcp_hush(struct mcp_server *server);
 
 #endif

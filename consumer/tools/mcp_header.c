@@ -1,4 +1,4 @@
-/* mcp_header.c - what of a request's body stands in its headers as well. */
+/* mcp_header.c - parts of a request that are in its headers as well. */
 #include "consumer/tools/mcp_header.h"
 
 #include <ctype.h>
@@ -10,9 +10,9 @@
 #define MARK "x-mcp-header"
 
 enum {
-    MOST_DEPTH = 32,
+    MOST_DEPTH = 32, /* of a schema: these functions are recursive */
     MOST_NAME = 64,
-    MOST_VALUE = 4 << 10, /* more is for the body alone: servers cut there */
+    MOST_VALUE = 4 << 10,       /* a longer one is in the body only */
     MOST_LINE = 2 * MOST_VALUE, /* in Base64 */
 };
 
@@ -41,8 +41,8 @@ static void add_base64(struct buf *line, struct view value)
     free(text);
 }
 
-void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
-                   const char *name, struct view value)
+void mcp_header_add(struct header_lines *lines, const char *prefix,
+                    const char *name, struct view value)
 {
     CLEANUP(buf_finish) struct buf line;
     buf_init(&line, MOST_LINE);
@@ -51,20 +51,14 @@ void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
         buf_add(&line, value);
     else
         add_base64(&line, value);
-    size_t most = sizeof(lines->items) / sizeof(lines->items[0]) - 1;
-    if (buf_ok(&line) && lines->count < most)
-        lines->items[lines->count++] = view_dup(buf_view(&line));
-}
-
-void mcp_lines_finish(struct mcp_lines *lines)
-{
-    while (lines->count > 0)
-        free(lines->items[--lines->count]);
+    if (buf_ok(&line) && lines->count < MAX_HEADER_LINES - 1)
+        header_lines_add(lines, buf_view(&line));
 }
 
 /* ------------------------------------------------------------------- marks */
 
-/* Anywhere; a property of that name counts, too, and is refused with them. */
+/* Counts the marks anywhere in the schema. A property that is named as the mark
+ * counts, too: such a schema is refused. Too deep: more than there can be. */
 static size_t count_marks(const json_t *value, unsigned int depth)
 {
     size_t count = 0, i;
@@ -120,7 +114,9 @@ static bool take_mark(struct marks *marks, const json_t *schema)
     return true;
 }
 
-/* Those that are reached through properties alone. */
+/* Takes the marks of properties, and of properties of these. A mark elsewhere,
+ * below "anyOf" or "items", has no single value: mcp_header_check() finds it
+ * because the counts differ. */
 static bool take_marks(struct marks *marks, const json_t *schema,
                        unsigned int depth)
 {
@@ -146,7 +142,7 @@ bool mcp_header_check(const json_t *schema, struct err *err)
 }
 
 static void write_value(const char *name, const json_t *value,
-                        struct mcp_lines *lines)
+                        struct header_lines *lines)
 {
     char number[32];
     struct view text = { json_string_value(value), json_string_length(value) };
@@ -158,11 +154,11 @@ static void write_value(const char *name, const json_t *value,
         text = view_of(number);
     }
     if (text.data && text.len <= MOST_VALUE)
-        mcp_lines_add(lines, "Mcp-Param-", name, text);
+        mcp_header_add(lines, "Mcp-Param-", name, text);
 }
 
 void mcp_header_write(const json_t *schema, const json_t *arguments,
-                      struct mcp_lines *lines)
+                      struct header_lines *lines)
 {
     const char *name;
     json_t *inner;

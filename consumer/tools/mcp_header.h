@@ -1,35 +1,28 @@
-/* mcp_header.h - what of a request's body stands in its headers as well, since
- * 2026-07-28, for those who pass it on without reading it.
+/* mcp_header.h - the parts of a request that are in its headers as well as in
+ * its body, since 2026-07-28, for proxies that do not read bodies.
  *
- * A server may mark parameters of a tool with "x-mcp-header": "Region"; their
- * values become headers: Mcp-Param-Region. Values come from models and code:
- * they are written so that no header can end early. */
+ * A server may mark a parameter of a tool with "x-mcp-header": "Region"; its
+ * value is also sent as the header Mcp-Param-Region. Values come from models
+ * and code: they are encoded so that no header can end early. */
 #ifndef CONSUMER_MCP_HEADER_H
 #define CONSUMER_MCP_HEADER_H
 
-#include <jansson.h>
+#include "consumer/tools/headers.h"
 
-#include "schemas/message/buf.h"
-#include "schemas/message/err.h"
+enum { MCP_MOST_MARKED = 16 }; /* parameters of one tool */
 
-enum { MCP_MOST_MARKED = 16 };
+/* Adds the header prefix + name. A value that is not printable ASCII, or begins
+ * or ends with a blank, is sent as "=?base64?...?=". One that is too long, or
+ * has no room, is left out: the body has it. */
+void mcp_header_add(struct header_lines *lines, const char *prefix,
+                    const char *name, struct view value);
 
-/* "Name: value" lines, on the heap, NULL ends. */
-struct mcp_lines {
-    char *items[MCP_MOST_MARKED + 32];
-    size_t count;
-};
-
-/* Adds "prefix" "name": value, in Base64 where it cannot stand as it is. */
-void mcp_lines_add(struct mcp_lines *lines, const char *prefix,
-                   const char *name, struct view value);
-void mcp_lines_finish(struct mcp_lines *lines);
-
-/* Are all marks in this schema such as can be kept? Error: bad_field. */
+/* Whether all marks in the schema of a tool can become headers. Error:
+ * bad_field. */
 bool mcp_header_check(const json_t *schema, struct err *err);
 
-/* Adds those of a call. */
+/* Adds the headers of a call with these arguments. schema: checked before. */
 void mcp_header_write(const json_t *schema, const json_t *arguments,
-                      struct mcp_lines *lines);
+                      struct header_lines *lines);
 
 #endif

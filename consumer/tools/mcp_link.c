@@ -1,4 +1,8 @@
-/* mcp_link.c - finds out how a server is spoken to, and keeps it. */
+/* mcp_link.c - opens a server.
+ *
+ * Those that wait are told by an alarm, not by the function that ends the
+ * opening: so nothing is called from inside mcp_link_join(), and a callback may
+ * join, leave or close the link. */
 #include "consumer/tools/mcp_link.h"
 
 #include <string.h>
@@ -7,8 +11,8 @@
 #include "consumer/tools/mcp_reply.h"
 
 enum {
-    OPEN_MS = 15000, /* for each of its steps */
-    HEADER_MISMATCH = -32020,
+    OPEN_MS = 15000,          /* for each of its steps */
+    HEADER_MISMATCH = -32020, /* these three: of the newer generation only */
     MISSING_CAPABILITY = -32021,
     UNSUPPORTED_VERSION = -32022,
 };
@@ -37,8 +41,9 @@ static struct mcp_waiter *pop(struct mcp_waiter **list)
 
 static void begin(struct mcp_link *link);
 
-/* Who joins meanwhile waits for the next time; all do when the link has been
- * closed again before they could know. */
+/* Tells those that wait. The list is taken as a whole: a waiter that joins from
+ * inside a callback waits for the next alarm. When the link was closed between
+ * the opening and this alarm, it is opened again before anybody is told. */
 static void on_wake(void *owner)
 {
     struct mcp_link *link = owner;
@@ -74,6 +79,7 @@ void mcp_link_leave(struct mcp_waiter *waiter)
     waiter->link = NULL;
 }
 
+/* The end of an opening, in OPEN or CLOSED. */
 static void settle(struct mcp_link *link, enum mcp_link_state state)
 {
     link->state = state;
@@ -82,7 +88,7 @@ static void settle(struct mcp_link *link, enum mcp_link_state state)
     alarm_set(link->wake, 0);
 }
 
-/* What is known of the server may be why. */
+/* Forgets the generation of the server, too: it may be wrong by now. */
 static void fail(struct mcp_link *link, const struct err *why)
 {
     settle(link, MCP_LINK_CLOSED);
@@ -109,6 +115,8 @@ static void on_confirmed(void *owner, const struct mcp_answer *answer)
         fail(link, &answer->why);
 }
 
+/* The older generation has three steps: initialize, its answer, and this
+ * notification. */
 static void confirm(struct mcp_link *link)
 {
     struct mcp_request request = {
@@ -173,7 +181,8 @@ static bool has_version(const json_t *versions, bool modern)
     return false;
 }
 
-/* To greet such a server makes no sense. */
+/* Whether an answer to the probe leaves no sense in a greeting: the server is
+ * not reachable, refuses us, or is of the newer generation. */
 static bool is_final(const struct mcp_answer *answer)
 {
     const json_t *supported =
@@ -247,6 +256,8 @@ void mcp_link_join(struct mcp_link *link, struct mcp_waiter *waiter)
     waiter->link = link;
     waiter->next = link->waiting;
     link->waiting = waiter;
+    /* CLOSED with the alarm set: an opening has just failed. Its error is for
+     * this waiter, too. */
     if (link->state == MCP_LINK_OPEN)
         alarm_set(link->wake, 0);
     else if (link->state == MCP_LINK_CLOSED && !alarm_is_set(link->wake))

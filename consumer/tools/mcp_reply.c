@@ -8,8 +8,9 @@ static bool has_come(const struct mcp_reply *reply)
     return reply->result || reply->error;
 }
 
-/* A message that could not be read is answered without its id, with null, or
- * with one that is none of ours. */
+/* Whether the id is that of our request. A server that could not read the
+ * request does not know its id: it sends the error without one, with null, or,
+ * in a plain answer, with any that is no integer. */
 static bool is_ours(const struct mcp_reply *reply, const json_t *id,
                     bool is_error)
 {

@@ -1,4 +1,4 @@
-/* mcp_server.c - what the operator says of a server of tools. */
+/* mcp_server.c - reads what the operator says of a server of tools. */
 #include "consumer/tools/mcp_server.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static bool name_is_good(const char *name)
            isalpha((unsigned char)name[0]);
 }
 
-/* Other clients' files may have them. */
+/* Files of other clients may have "command" and "args". */
 static bool refuse_process(const char *member, struct err *err)
 {
     return err_set(err, ERR_REJECT, "bad_setting",
@@ -57,7 +57,7 @@ static bool check_type(const json_t *value, struct err *err)
                            "http: streamable HTTP, not the HTTP+SSE of 2024");
 }
 
-/* What a request says of itself. */
+/* Headers that mcp_exchange.c writes: a second one would contradict it. */
 static bool check_headers(const struct headers *headers, struct err *err)
 {
     static const char *const ours[] = {

@@ -1,4 +1,4 @@
-/* mcp_tool.c - a tool as a server describes it, made fit to be offered. */
+/* mcp_tool.c - a tool of an MCP server: its description, and its calls. */
 #include "consumer/tools/mcp_tool.h"
 
 #include <ctype.h>
@@ -9,8 +9,9 @@
 #include "consumer/model/entry.h"
 #include "consumer/text.h"
 #include "consumer/tools/final.h"
+#include "consumer/tools/mcp_value.h"
 #include "consumer/tools/parameters.h"
-#include "schemas/message/buf.h"
+#include "consumer/tools/tool_call.h"
 
 enum { MOST_REMOTE = 128, MOST_PARAMETER = 64 };
 
@@ -35,7 +36,7 @@ void mcp_tool_name(const struct mcp_server *server, const char *tool,
     add_word(out, tool);
 }
 
-/* What of our own is called otherwise than by its name alone. */
+/* Names that quern handles itself, apart from the catalog. */
 static bool is_reserved(const char *name)
 {
     return strcmp(name, TOOL_PYTHON) == 0 || strcmp(name, TOOL_FINAL) == 0;
@@ -65,7 +66,8 @@ static bool set_name(struct mcp_tool *tool, const json_t *said, struct err *err)
 
 /* ------------------------------------------------------------------ schema */
 
-/* What is at another address is not fetched, so nobody knows what it says. */
+/* Another document is never fetched, so such a $ref could not be checked. The
+ * depth is bounded: mcp_header_check() comes before. */
 static bool refers_away(const json_t *value)
 {
     size_t i;
@@ -84,7 +86,8 @@ static bool refers_away(const json_t *value)
     return false;
 }
 
-/* They become the names of a function's arguments, and words of a prompt. */
+/* The names become arguments of a Python stub in a prompt: none may end its
+ * place there, or say something of its own. */
 static bool parameters_are_plain(const json_t *schema)
 {
     const char *name;
@@ -123,8 +126,8 @@ static bool check_schema(const json_t *schema, struct err *err)
     return parameters_check(schema, err) || err_prefix(err, "inputSchema");
 }
 
-/* Where a schema speaks of its properties in another way than by naming them,
- * it is for the server to know which there are. */
+/* Whether there may be properties that the schema does not list by name. Then
+ * any argument is let through: the server knows which there are. */
 static bool says_more(const json_t *schema)
 {
     static const char *const words[] = { "$ref", "allOf", "anyOf", "oneOf",
@@ -149,7 +152,8 @@ static json_t *parameters_of(const json_t *said)
 
 /* ------------------------------------------------------------- description */
 
-/* Clean, on lines, and not too long. */
+/* The description, without control characters but line feed and tab, and cut to
+ * its bound. NULL: none. */
 static json_t *about_of(const json_t *said)
 {
     const json_t *about = json_object_get(said, "description");
@@ -167,19 +171,11 @@ static json_t *about_of(const json_t *said)
     return out.len > 0 ? json_stringn(out.data, out.len) : NULL;
 }
 
+/* Whether the server's annotations claim it. */
 static bool says(const json_t *said, const char *hint)
 {
     const json_t *annotations = json_object_get(said, "annotations");
     return json_is_true(json_object_get(annotations, hint));
-}
-
-/* ------------------------------------------------------------- life cycle */
-
-void mcp_tool_free(struct tool *tool)
-{
-    free(((struct mcp_tool *)tool)->remote);
-    tool_finish(tool);
-    free(tool);
 }
 
 static void describe(struct mcp_tool *tool, const json_t *said)
@@ -198,13 +194,153 @@ static void describe(struct mcp_tool *tool, const json_t *said)
     json_object_set_new(tool->tool.function, "parameters", parameters_of(said));
 }
 
+/* ------------------------------------------------------------------ a call */
+
+/* The state of one call. */
+struct mcp_call {
+    struct tool_call *call;
+    const struct mcp_tool *tool;
+    json_t *arguments;
+    struct header_lines identity;  /* headers that name the job */
+    struct mcp_waiter waiter;      /* JOINING */
+    struct mcp_exchange *exchange; /* ASKING; else NULL */
+    uint64_t serial;               /* of the link when the request was made */
+    bool again;                    /* this is the second attempt */
+};
+
+static void ask(struct mcp_call *calling);
+
+static void on_joined(void *owner, const struct err *why)
+{
+    struct mcp_call *calling = owner;
+    if (why->kind == ERR_NONE)
+        ask(calling);
+    else
+        tool_call_fail(calling->call, why);
+}
+
+static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+{
+    struct mcp_call *calling = tool_call_state(call);
+    calling->call = call;
+    calling->tool = (const struct mcp_tool *)tool_call_tool(call);
+    calling->arguments = json_incref(arguments);
+    calling->waiter.joined = on_joined;
+    calling->waiter.owner = calling;
+    return headers_of_job(&calling->tool->link->server->headers,
+                          tool_call_caller(call), &calling->identity, err);
+}
+
+static void finish(struct tool_call *call)
+{
+    struct mcp_call *calling = tool_call_state(call);
+    mcp_exchange_cancel(calling->exchange);
+    mcp_link_leave(&calling->waiter);
+    json_decref(calling->arguments);
+    header_lines_finish(&calling->identity);
+}
+
+static void give(struct mcp_call *calling, const json_t *result)
+{
+    const struct mcp_server *server = calling->tool->link->server;
+    CLEANUP(buf_finish) struct buf data;
+    struct err why;
+    buf_init(&data, server->max_bytes);
+    if (mcp_value_write(result, server->max_bytes, &data, &why)) {
+        tool_call_give(calling->call, buf_view(&data));
+        return;
+    }
+    headers_hide(&server->headers, why.text);
+    tool_call_fail(calling->call, &why);
+}
+
+static void fail(struct mcp_call *calling, const struct mcp_answer *answer)
+{
+    struct err why = answer->why;
+    bool sent = answer->end == MCP_LOST || answer->end == MCP_LATE;
+    if (sent && !calling->tool->tool.repeat)
+        err_set(&why, why.kind, "unknown_outcome",
+                "%.200s; whether the call was carried out is not known",
+                answer->why.text);
+    tool_call_fail(calling->call, &why);
+}
+
+/* A stale answer proves that the server did not carry out the call; a lost one
+ * proves nothing, so it is repeated only when the tool allows that. */
+static void on_answered(void *owner, const struct mcp_answer *answer)
+{
+    struct mcp_call *calling = owner;
+    struct mcp_link *link = calling->tool->link;
+    bool stale = mcp_link_is_stale(link, answer);
+    bool lost = answer->end == MCP_LOST && calling->tool->tool.repeat;
+    calling->exchange = NULL;
+    if (answer->end == MCP_RESULT) {
+        give(calling, answer->result);
+    } else if ((stale || lost) && !calling->again) {
+        calling->again = true;
+        if (stale)
+            mcp_link_close(link, calling->serial);
+        mcp_link_join(link, &calling->waiter);
+    } else {
+        fail(calling, answer);
+    }
+}
+
+static void ask(struct mcp_call *calling)
+{
+    const struct mcp_tool *tool = calling->tool;
+    struct mcp_server *server = tool->link->server;
+    struct header_lines more = { .count = 0 };
+    mcp_header_write(json_object_get(tool->tool.function, "parameters"),
+                     calling->arguments, &more);
+    struct mcp_request request = {
+        .era = server->era,
+        .method = "tools/call",
+        .params = json_pack("{s:s, s:O}", "name", tool->remote, "arguments",
+                            calling->arguments),
+        .name = tool->remote,
+        .more = &more,
+        .identity = &calling->identity,
+        .total_ms = server->total_ms,
+    };
+    calling->serial = tool->link->serial;
+    calling->exchange = mcp_ask(server, &request, on_answered, calling);
+    header_lines_finish(&more);
+}
+
+static void start(struct tool_call *call)
+{
+    struct mcp_call *calling = tool_call_state(call);
+    if (calling->tool->link->state == MCP_LINK_OPEN)
+        ask(calling);
+    else
+        mcp_link_join(calling->tool->link, &calling->waiter);
+}
+
+/* ------------------------------------------------------------- life cycle */
+
+static void mcp_tool_free(struct tool *tool)
+{
+    free(((struct mcp_tool *)tool)->remote);
+    tool_finish(tool);
+    free(tool);
+}
+
+static const struct tool_kind kind = {
+    .state_bytes = sizeof(struct mcp_call),
+    .prepare = prepare,
+    .start = start,
+    .finish = finish,
+    .free = mcp_tool_free,
+};
+
 struct tool *mcp_tool_new(struct mcp_link *link, const json_t *said,
                           struct err *err)
 {
     struct mcp_tool *tool = calloc(1, sizeof(*tool));
     if (!tool)
         abort();
-    tool->tool.kind = &mcp_tool_kind;
+    tool->tool.kind = &kind;
     tool->link = link;
     if (set_name(tool, said, err) &&
         check_schema(json_object_get(said, "inputSchema"), err)) {

@@ -1,12 +1,14 @@
 /* mcp_tool.h - a tool of a server that speaks the Model Context Protocol.
  *
- *   JOINING --> ASKING --> over      again once: the server had forgotten us,
- *      ^          |                  or a call that may be repeated was lost
- *      `----------'
+ * A call of it waits for the link, then asks:
  *
- * Its description comes from a stranger, and becomes a part of what models are
- * told: it is bounded, and checked. Its name is that of the server, _, and its
- * own: two servers may have the same. */
+ *   JOINING --> ASKING --> over      asks again, once, when the server had
+ *      ^          |                  forgotten the session, or when a call that
+ *      `----------'                  may be repeated was lost
+ *
+ * The description comes from a stranger and becomes a part of what models are
+ * told: it is bounded and checked. The name is that of the server, "_" and the
+ * tool's own, since two servers may have tools of the same name. */
 #ifndef CONSUMER_MCP_TOOL_H
 #define CONSUMER_MCP_TOOL_H
 
@@ -21,21 +23,18 @@ enum {
 
 struct mcp_tool {
     struct tool tool;
-    struct mcp_link *link;
-    char *remote; /* what the server calls it */
+    struct mcp_link *link; /* borrowed from mcp.c */
+    char *remote;          /* its name at the server */
 };
 
-/* What a tool of that server is called here. */
+/* Appends the name that a tool of that server has here: letters and digits of
+ * ASCII, all else as _. */
 void mcp_tool_name(const struct mcp_server *server, const char *tool,
                    struct buf *out);
 
-/* said: of the tools that a server lists. NULL: it is not taken. Error:
- * bad_field, why. */
+/* said: the description of a tool in the list of a server; borrowed for the
+ * call. NULL: such a tool is not offered. Error: bad_field, why. */
 struct tool *mcp_tool_new(struct mcp_link *link, const json_t *said,
                           struct err *err);
-
-/* mcp_call.c */
-extern const struct tool_kind mcp_tool_kind;
-void mcp_tool_free(struct tool *tool);
 
 #endif

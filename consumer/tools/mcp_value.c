@@ -1,4 +1,4 @@
-/* mcp_value.c - what a call of a server's tool has come to, as a value. */
+/* mcp_value.c - the result of a call of a server's tool, as a value. */
 #include "consumer/tools/mcp_value.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@ enum {
     MOST_WORD = 100, /* of a MIME type, a name, a URI */
     MOST_REASON = 280,
     MOST_NOTES = 16,
-    MOST_TEXT = 8 << 20, /* notes of many small parts are more than these */
+    MOST_TEXT =
+        8 << 20, /* above MCP_REPLY_BYTES: notes are longer than parts */
 };
 
 /* The texts of a result as one, in which notes tell what was left out. */
@@ -33,7 +34,7 @@ static void add_note(struct joined_texts *texts, struct view note)
         json_array_append_new(texts->notes, json_stringn(note.data, note.len));
 }
 
-/* ": TEXT", on one line; nothing where there is none. */
+/* Appends the member behind before, as one line; nothing when it has none. */
 static void add_word(struct buf *note, const char *before, const json_t *object,
                      const char *member)
 {
@@ -44,7 +45,7 @@ static void add_word(struct buf *note, const char *before, const json_t *object,
     text_add_line(note, view_of(text), MOST_WORD);
 }
 
-/* data: Base64. */
+/* Notes that a part was left out. data: the member with its bytes in Base64. */
 static void leave_out(struct joined_texts *texts, const char *kind,
                       const json_t *part, const char *data)
 {
@@ -108,7 +109,8 @@ static bool fail(struct view text, struct err *err)
                    VIEW_ARG(buf_view(&line)));
 }
 
-/* More than one kind of result there is since 2026-07-28. */
+/* Since 2026-07-28 there is more than one type of result; before, none had
+ * resultType. */
 static bool check_type(const json_t *result, struct err *err)
 {
     const json_t *type = json_object_get(result, "resultType");
@@ -124,6 +126,7 @@ static bool check_type(const json_t *result, struct err *err)
                    word ? word : "no text");
 }
 
+/* Structured content keeps its form unless there are notes to go with it. */
 static json_t *value_of(const json_t *result, const struct joined_texts *texts)
 {
     json_t *structured = json_object_get(result, "structuredContent");

@@ -1,4 +1,9 @@
-/* reader.c - quern-reader: how it is started, and what becomes of it. */
+/* reader.c - runs quern-reader.
+ *
+ * A reader is over when its process has exited and its output has been read to
+ * the end, in whichever order. Then its place goes to the next one that waits,
+ * the result is reported, and the handles are closed. libuv closes them later,
+ * so the struct is freed by the last on_closed(). */
 #include "consumer/tools/reader.h"
 
 #include <jansson.h>
@@ -12,20 +17,20 @@
 enum { READER_MS = 10000, HANDLES = 4 };
 
 struct reader {
-    struct reader *next; /* that waits */
+    struct reader *next; /* in readers.waiting */
     struct tool_host *host;
-    bool waits;
+    bool waits; /* not launched: its handles are not open */
     uv_process_t process;
     uv_pipe_t in, out;
     uv_timer_t timer;
     uv_write_t write;
     uv_shutdown_t shutdown;
-    struct buf question, answer;
-    reader_done *done; /* NULL: nobody wants it any more */
+    struct buf question, answer; /* what it gets on stdin, gives on stdout */
+    reader_done *done;           /* NULL: cancelled */
     void *owner;
-    bool failed;
+    bool failed;       /* it did not end as it should */
     bool exited, read; /* both: it is over */
-    unsigned int open; /* handles */
+    unsigned int open; /* handles that are not closed yet */
 };
 
 static void launch(struct reader *reader);
@@ -66,7 +71,8 @@ static void close_all(struct reader *reader)
             uv_close(handles[i], on_closed);
 }
 
-/* It has read hostile bytes: what it says is looked at. */
+/* The process has read hostile bytes, so its answer is not trusted: it must be
+ * one JSON object of bounded size. */
 static void report(struct reader *reader)
 {
     struct err why = { .kind = ERR_NONE };
@@ -90,6 +96,7 @@ static void finish_if_over(struct reader *reader)
         return;
     struct readers *readers = &reader->host->readers;
     readers->running--;
+    /* Before the report: its callback may start or cancel readers. */
     struct reader *next = readers->waiting;
     if (next) {
         stop_waiting(next);
@@ -130,7 +137,8 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *room)
     }
 }
 
-/* One that does not read to the end has its reasons: it tells, or dies. */
+/* Nothing to do when the write fails: a reader that does not read to the end
+ * has already answered, or has died, which on_process() sees. */
 static void on_written(uv_write_t *write, int status)
 {
     (void)write;
@@ -150,6 +158,8 @@ static void on_timeout(uv_timer_t *timer)
     uv_process_kill(&reader->process, SIGKILL);
 }
 
+/* The form that consumer/reader/main.c reads: a line of numbers, a line with
+ * the type, one with the URL, then the bytes. */
 static void write_question(struct reader *reader,
                            const struct document *document)
 {
@@ -169,6 +179,7 @@ static void ask(struct reader *reader)
     uv_read_start((uv_stream_t *)&reader->out, on_room, on_read);
 }
 
+/* Its environment is empty but for the locale: it must not see our keys. */
 static int spawn(struct reader *reader, const struct tool_host *host)
 {
     char name[] = "quern-reader", locale[] = "LC_ALL=C";
@@ -192,6 +203,8 @@ static int spawn(struct reader *reader, const struct tool_host *host)
     return uv_spawn(host->loop, &reader->process, &options);
 }
 
+/* It could not be started. Reported from the loop, never from reader_start().
+ */
 static void on_failed(uv_timer_t *timer)
 {
     struct reader *reader = timer->data;

@@ -7,7 +7,7 @@
 
 #include "consumer/text.h"
 
-/* Everything but letters, digits, - _ . ~ is percent and two digits. */
+/* Percent-encodes all but what RFC 3986 calls unreserved. */
 static void add_escaped(struct buf *out, struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -25,7 +25,8 @@ static bool add_value(struct buf *out, const json_t *value, bool in_path,
     if (json_is_string(value)) {
         struct view text = { json_string_value(value),
                              json_string_length(value) };
-        /* Servers take these, escaped or not, for other folders. */
+        /* Escaping does not help against these: servers resolve "." and ".."
+         * after unescaping, and an empty part makes another path. */
         if (in_path &&
             (text.len == 0 || view_is(text, ".") || view_is(text, "..")))
             return err_set(err, ERR_REJECT, "bad_field",
@@ -40,7 +41,9 @@ static bool add_value(struct buf *out, const json_t *value, bool in_path,
     return true;
 }
 
-/* Each {name} takes its argument away. */
+/* Copies the URL with the arguments in it, and removes those from arguments:
+ * what is left is for the query or the body. One that is missing is an error in
+ * the path, and empty in the query. */
 static bool fill_template(const char *url, json_t *arguments, struct buf *out,
                           struct err *err)
 {
@@ -72,6 +75,7 @@ static bool add_query(json_t *arguments, struct buf *url, struct err *err)
 {
     const char *name;
     json_t *value;
+    /* An argument in the path has no ? of its own: it is escaped. */
     bool first = url->len > 0 && !memchr(url->data, '?', url->len);
     json_object_foreach(arguments, name, value) {
         buf_add(url, first ? VIEW("?") : VIEW("&"));

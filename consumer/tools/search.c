@@ -4,11 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/model/secret.h"
+#include "consumer/text.h"
 #include "consumer/tools/cache.h"
-#include "consumer/tools/search_flight.h"
+#include "consumer/tools/reader.h"
+#include "consumer/tools/search_provider.h"
 #include "consumer/tools/tool_call.h"
 
-enum { MAX_SOURCES = 8, RESULTS = 5, MAX_REASONS = 240 };
+enum {
+    MAX_SOURCES = 8,   /* providers that are asked, in turn */
+    RESULTS = 5,       /* unless the call says how many */
+    MAX_REASONS = 240, /* why providers failed, for the sentence */
+    TOTAL_MS = 20000,  /* of one request to a provider */
+    MAX_PATH = 4 << 10,
+    MAX_BODY = 16 << 10,
+    MAX_ANSWER = MAX_DOCUMENT, /* quern-reader takes no more */
+    ERROR_BYTES = 120,
+};
 
 static const char function[] =
     "{\"name\": \"search_web\","
@@ -23,30 +35,355 @@ static const char function[] =
     " default 5\"}},"
     " \"required\": [\"query\"], \"additionalProperties\": false}}";
 
-struct search_tool {
-    struct tool tool;
-    struct search_source sources[MAX_SOURCES];
-    size_t count;
-    uint64_t keep_ms;
-    struct search_flights *flights;
+/* --------------------------------------------------------------- a flight */
+
+/* A provider that is set up. Owned by the tool, constant. */
+struct search_source {
+    const struct search_provider *provider;
+    char *base;   /* of its URL, without a slash at its end */
+    char *header; /* "Name: key"; NULL: none */
+    char *key;    /* a secret; "": none */
 };
 
+/* The flights of all calls of the tool: those that run, and those that wait for
+ * a provider that wants one request at a time. The oldest comes first. */
+struct search_flights {
+    struct search_flight *first;
+};
+
+/* Ends the wait. json: {"query", "provider", "results", "answer"?}, borrowed
+ * for the call; why->kind says whether there is one. Waiters may join and leave
+ * from inside. */
+typedef void search_landed(void *owner, struct view json,
+                           const struct err *why);
+
+/* A call that waits for a flight. Owned by the call. */
+struct search_waiter {
+    struct search_waiter *next;
+    struct search_flight *flight; /* NULL: it waits for none */
+    search_landed *landed;
+    void *owner;
+};
+
+/* One request to a provider, for all calls that wait for it. Freed when it has
+ * landed, or when its last waiter leaves. */
+struct search_flight {
+    struct search_flight *next;
+    struct search_flights *all; /* NULL: it lands, and is freed by land() */
+    struct tool_host *host;
+    const struct search_source *source;
+    char *query;
+    int count;
+    struct search_waiter *waiters;
+    bool started;
+    struct http_call *http; /* at most one of these two runs */
+    struct reader *reader;
+    struct buf url, body, answer;
+};
+
+static void flight_start(struct search_flight *flight);
+
+static void flight_free(struct search_flight *flight)
+{
+    http_cancel(flight->http);
+    reader_cancel(flight->reader);
+    buf_finish(&flight->url);
+    buf_finish(&flight->body);
+    buf_finish(&flight->answer);
+    free(flight->query);
+    free(flight);
+}
+
+/* Whether the provider wants one request at a time, and one is under way. */
+static bool must_wait(const struct search_flight *flight)
+{
+    if (!flight->source->provider->serially)
+        return false;
+    for (const struct search_flight *other = flight->all->first; other;
+         other = other->next)
+        if (other->started && other->source == flight->source)
+            return true;
+    return false;
+}
+
+/* From now on nobody can join the flight. Starts those that waited for its
+ * end. */
+static void take_out(struct search_flight *flight)
+{
+    struct search_flights *all = flight->all;
+    struct search_flight **link = &all->first;
+    while (*link != flight)
+        link = &(*link)->next;
+    *link = flight->next;
+    flight->all = NULL;
+    for (struct search_flight *next = all->first; next; next = next->next)
+        if (!next->started && !must_wait(next))
+            flight_start(next);
+}
+
+/* Tells all waiters, and frees the flight. A callback may free any call of the
+ * tool: one that still waits takes itself out of the list, which is read anew
+ * each time; all == NULL keeps flight_leave() from freeing the flight. A call
+ * for the same query makes a new flight, since this one is out of the list. */
+static void land(struct search_flight *flight, struct view json,
+                 const struct err *why)
+{
+    take_out(flight);
+    while (flight->waiters) {
+        struct search_waiter *waiter = flight->waiters;
+        flight->waiters = waiter->next;
+        waiter->flight = NULL;
+        waiter->landed(waiter->owner, json, why);
+    }
+    flight_free(flight);
+}
+
+static bool is_same(const struct search_flight *flight,
+                    const struct search_source *source, const char *query,
+                    int count)
+{
+    return flight->source == source && flight->count == count &&
+           strcmp(flight->query, query) == 0;
+}
+
+static struct search_flight *flight_new(struct search_flights *flights,
+                                        struct tool_host *host,
+                                        const struct search_source *source,
+                                        const char *query, int count)
+{
+    struct search_flight *flight = calloc(1, sizeof(*flight));
+    if (!flight)
+        abort();
+    flight->all = flights;
+    flight->host = host;
+    flight->source = source;
+    flight->query = view_dup(view_of(query));
+    flight->count = count;
+    buf_init(&flight->url, (size_t)3 * MAX_PATH);
+    buf_init(&flight->body, MAX_BODY);
+    buf_init(&flight->answer, MAX_ANSWER);
+    struct search_flight **last = &flights->first;
+    while (*last)
+        last = &(*last)->next;
+    *last = flight;
+    return flight;
+}
+
+/* Joins the flight for the same request, or starts one. landed comes from the
+ * loop, never from inside here; then the waiter waits for nothing. */
+static void flight_join(struct search_flights *flights, struct tool_host *host,
+                        const struct search_source *source, const char *query,
+                        int count, struct search_waiter *waiter)
+{
+    struct search_flight *flight = flights->first;
+    while (flight && !is_same(flight, source, query, count))
+        flight = flight->next;
+    bool is_new = !flight;
+    if (is_new)
+        flight = flight_new(flights, host, source, query, count);
+    waiter->flight = flight;
+    waiter->next = flight->waiters;
+    flight->waiters = waiter;
+    if (is_new && !must_wait(flight))
+        flight_start(flight);
+}
+
+/* Ends the wait, if there is one. A flight that nobody waits for is cancelled.
+ */
+static void flight_leave(struct search_waiter *waiter)
+{
+    struct search_flight *flight = waiter->flight;
+    if (!flight)
+        return;
+    struct search_waiter **link = &flight->waiters;
+    while (*link != waiter)
+        link = &(*link)->next;
+    *link = waiter->next;
+    waiter->flight = NULL;
+    if (flight->waiters || !flight->all)
+        return;
+    take_out(flight);
+    flight_free(flight);
+}
+
+/* ------------------------------------------- what a flight has come to */
+
+/* Providers repeat what they were sent: the key is starred out. */
+static void flight_fail(struct search_flight *flight, struct err *why)
+{
+    secret_hide(why->text, flight->source->key);
+    land(flight, (struct view){ 0 }, why);
+}
+
+static void flight_give(struct search_flight *flight, json_t *results,
+                        json_t *answer)
+{
+    CLEANUP(buf_finish) struct buf json;
+    const struct err none = { .kind = ERR_NONE };
+    buf_init(&json, 1 << 20);
+    while (json_array_size(results) > (size_t)flight->count)
+        json_array_remove(results, (size_t)flight->count);
+    json_t *object =
+        json_pack("{s:s, s:s, s:O}", "query", flight->query, "provider",
+                  flight->source->provider->name, "results", results);
+    if (answer)
+        json_object_set(object, "answer", answer);
+    char *const secrets[] = { flight->source->key, NULL };
+    object = secret_mask_json(object, (struct view){ 0 }, secrets);
+    char *text = json_dumps(object, JSON_COMPACT);
+    buf_add(&json, view_of(text));
+    free(text);
+    json_decref(object);
+    land(flight, buf_view(&json), &none);
+}
+
+static void read_reply(struct search_flight *flight, struct view text)
+{
+    struct err why = { .kind = ERR_NONE };
+    json_t *reply = json_loadb(!text.data ? "" : text.data, text.len, 0, NULL);
+    json_t *results = json_array(), *answer = NULL;
+    if (!json_is_object(reply))
+        err_set(&why, ERR_RETRY, "tool_failed", "its answer is no JSON");
+    else
+        flight->source->provider->read(reply, results, &answer, &why);
+    if (why.kind != ERR_NONE)
+        flight_fail(flight, &why);
+    else
+        flight_give(flight, results, answer);
+    json_decref(reply);
+    json_decref(results);
+    json_decref(answer);
+}
+
+static void on_read(void *owner, struct view json, const struct err *why)
+{
+    struct search_flight *flight = owner;
+    struct err err = *why;
+    flight->reader = NULL;
+    if (why->kind != ERR_NONE)
+        flight_fail(flight, &err);
+    else
+        read_reply(flight, json);
+}
+
+static void read_page(struct search_flight *flight,
+                      const struct http_response *response)
+{
+    struct document document = {
+        .kind = DOCUMENT_RESULTS,
+        .url = "",
+        .type = response->type,
+        .bytes = buf_view(&flight->answer),
+    };
+    flight->reader = reader_start(flight->host, &document, on_read, flight);
+}
+
+/* ---------------------------------------------------- a flight's request */
+
+static void refusal(const struct search_flight *flight, unsigned status,
+                    struct err *why)
+{
+    const struct search_provider *provider = flight->source->provider;
+    CLEANUP(buf_finish) struct buf head;
+    buf_init(&head, (size_t)3 * ERROR_BYTES);
+    if (status == 429 || status == 202) { /* 202: DuckDuckGo's way to say it */
+        err_set(why, ERR_RETRY, "tool_failed",
+                "HTTP %u, too many searches for now", status);
+    } else if (status == 403 && strcmp(provider->name, "searxng") == 0) {
+        err_set(why, ERR_RETRY, "tool_failed",
+                "HTTP 403, it needs json among search.formats of its "
+                "settings.yml");
+    } else if ((status == 401 || status == 403) && provider->variable) {
+        err_set(why, ERR_RETRY, "tool_failed",
+                "HTTP %u, it does not take the key of %s", status,
+                provider->variable);
+    } else {
+        text_add_line(&head, buf_view(&flight->answer), ERROR_BYTES);
+        err_set(why, ERR_RETRY, "tool_failed", "HTTP %u%s%.*s", status,
+                head.len > 0 ? ", " : "", VIEW_ARG(buf_view(&head)));
+    }
+}
+
+static enum http_verdict on_body(void *owner, unsigned status,
+                                 struct view bytes)
+{
+    struct search_flight *flight = owner;
+    (void)status;
+    buf_add(&flight->answer, bytes);
+    return HTTP_PAYLOAD;
+}
+
+static void on_done(void *owner, const struct http_response *response)
+{
+    struct search_flight *flight = owner;
+    struct err why = { .kind = ERR_NONE };
+    flight->http = NULL;
+    if (response->end != HTTP_ANSWERED)
+        err_set(&why, ERR_RETRY, "tool_failed", "%s", response->text);
+    else if (response->status != 200)
+        refusal(flight, response->status, &why);
+    if (why.kind != ERR_NONE)
+        flight_fail(flight, &why);
+    else if (flight->source->provider->is_page)
+        read_page(flight, response);
+    else
+        read_reply(flight, buf_view(&flight->answer));
+}
+
+static void flight_start(struct search_flight *flight)
+{
+    static const struct http_events events = { on_body, on_done };
+    const struct search_source *source = flight->source;
+    const char *headers[MAX_SEARCH_HEADERS] = { "Accept: application/json" };
+    size_t count = 1;
+    if (source->provider->is_page)
+        headers[0] = "Accept: text/html";
+    buf_printf(&flight->url, "%s", source->base);
+    source->provider->ask(flight->query, flight->count, &flight->url,
+                          &flight->body);
+    buf_append(&flight->url, "", 1);
+    if (source->header)
+        headers[count++] = source->header;
+    if (flight->body.len > 0)
+        headers[count] = "Content-Type: application/json";
+    struct http_request request = {
+        .url = flight->url.data,
+        .headers = headers,
+        .body = buf_view(&flight->body),
+        .first_byte_ms = TOTAL_MS,
+        .idle_ms = TOTAL_MS,
+        .total_ms = TOTAL_MS,
+        .max_bytes = MAX_ANSWER,
+    };
+    flight->started = true;
+    flight->http = http_start(flight->host->http, &request, events, flight);
+}
+
+/* ----------------------------------------------------------------- a call */
+
+struct search_tool {
+    struct tool tool;
+    struct search_source sources[MAX_SOURCES]; /* asked in this order */
+    size_t count;
+    uint64_t keep_ms;               /* how long an answer is cached */
+    struct search_flights *flights; /* on the heap: calls have a const tool */
+};
+
+/* The state of one call. */
 struct search_call {
     const struct search_tool *search;
     struct tool_call *call;
     struct search_waiter waiter;
     char *query;
-    int count;
-    size_t at;          /* the source that is asked */
-    struct buf reasons; /* why those before it were of no use */
+    int count;          /* of results, at most */
+    size_t at;          /* the source that is asked, an index */
+    struct buf reasons; /* why the sources before it failed */
 };
 
 static const struct search_tool *search_of(const struct tool *tool)
 {
     return (const struct search_tool *)tool;
 }
-
-/* ------------------------------------------------------------------- a call */
 
 static void on_landed(void *owner, struct view json, const struct err *why);
 
@@ -79,7 +416,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
 static void finish(struct tool_call *call)
 {
     struct search_call *searching = tool_call_state(call);
-    search_flight_leave(&searching->waiter);
+    flight_leave(&searching->waiter);
     free(searching->query);
     buf_finish(&searching->reasons);
 }
@@ -102,7 +439,8 @@ static void write_key(const struct search_call *searching, struct buf *key)
                searching->count, searching->query);
 }
 
-/* The next source that may know; the end of the call when there is none. */
+/* Answers from the cache, or asks the source at searching->at; the call fails
+ * when there is none. */
 static void go_on(struct search_call *searching)
 {
     struct tool_host *host = tool_call_host(searching->call);
@@ -120,9 +458,8 @@ static void go_on(struct search_call *searching)
     if (known.data)
         tool_call_give(searching->call, known);
     else
-        search_flight_join(searching->search->flights, host,
-                           source_of(searching), searching->query,
-                           searching->count, &searching->waiter);
+        flight_join(searching->search->flights, host, source_of(searching),
+                    searching->query, searching->count, &searching->waiter);
 }
 
 static void on_landed(void *owner, struct view json, const struct err *why)
@@ -149,6 +486,8 @@ static void first(struct tool_call *call)
     go_on(tool_call_state(call));
 }
 
+/* Later, because the cache may have the answer at once, and start() must not
+ * end the call from inside. */
 static void start(struct tool_call *call)
 {
     tool_call_later(call, first);
@@ -234,7 +573,8 @@ static bool add_named(struct search_tool *search, struct view name,
                    VIEW_ARG(view_head(name, 64)));
 }
 
-/* The ones that are named, or all that are set up. */
+/* The providers that the settings name; if they name none, all that are set
+ * up. */
 static bool add_sources(struct search_tool *search,
                         const struct consumer_settings *settings,
                         struct err *err)

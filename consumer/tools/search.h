@@ -1,19 +1,20 @@
 /* search.h - the tool search_web.
  *
- *   each provider in turn: is it known? --> asked --> read --> over
- *                                 ^            |        |
- *                                 `------------+--------' it failed: the next
+ *   each provider in turn: is it cached? --> asked --> read --> over
+ *                                 ^             |        |
+ *                                 `-------------+--------' it failed: the next
  *
- * Who asks the same of the same provider at the same time waits for one
- * request; what comes of it is kept for a while. */
+ * Calls that ask the same provider the same thing at the same time share one
+ * request. Its answer is cached for a while (search.cache_ms of the settings).
+ */
 #ifndef CONSUMER_SEARCH_H
 #define CONSUMER_SEARCH_H
 
 #include "consumer/settings.h"
 #include "consumer/tools/tool.h"
 
-/* *tool: NULL, without an error, when it is switched off. Error: bad_setting.
- */
+/* Makes the tool from the settings. *tool: NULL, without an error, when they
+ * switch it off. Error: bad_setting. */
 bool search_tool_new(const struct consumer_settings *settings,
                      struct tool **tool, struct err *err);
 

@@ -16,8 +16,10 @@ static json_t *cut(const json_t *text, size_t max)
     return json_stringn(head.data ? head.data : "", head.len);
 }
 
-/* {"title", "url", "text", "published"} onto results; what is no text or too
- * long is left out or cut. published: NULL: it is not known. */
+/* Appends {"title", "url", "text", "published"?} to results. A result whose URL
+ * does not begin with "http", or is longer than MAX_LINK bytes, is left out.
+ * What is no text becomes ""; what is too long is cut. published NULL: not
+ * known. */
 static void add_result(json_t *results, const json_t *title, const json_t *url,
                        const json_t *text, const json_t *published)
 {
@@ -66,7 +68,7 @@ static void ask_tavily(const char *query, int count, struct buf *path,
                        count, "search_depth", "basic", "include_answer", 1));
 }
 
-/* The form that Tavily and SearXNG share; date: the member that says when. */
+/* The form that Tavily and SearXNG share. date: the member with the date. */
 static bool read_results(const json_t *reply, const char *date, json_t *results,
                          struct err *err)
 {
@@ -107,7 +109,7 @@ static void ask_bocha(const char *query, int count, struct buf *path,
                              count, "summary", 1, "freshness", "noLimit"));
 }
 
-/* It says what is wrong in an answer of status 200, too. */
+/* Errors come with HTTP status 200, too: "code" has the real status. */
 static bool read_bocha(const json_t *reply, json_t *results, json_t **answer,
                        struct err *err)
 {
@@ -174,7 +176,7 @@ static bool read_brave(const json_t *reply, json_t *results, json_t **answer,
 static void ask_searxng(const char *query, int count, struct buf *path,
                         struct buf *body)
 {
-    (void)count; /* it knows of none */
+    (void)count; /* it has no such parameter */
     (void)body;
     buf_add(path, VIEW("/search?format=json&q="));
     add_escaped(path, query);

@@ -1,7 +1,7 @@
-/* search_provider.h - who is asked what the web has, and how.
+/* search_provider.h - the services that search the web, and how each is asked.
  *
- * Each has a form of its own for the request and for the answer; here they
- * become one. Their answers are data: nothing in them is taken for granted. */
+ * Each has its own form of request and answer; here they get one form. Answers
+ * are not trusted: a member that is not as expected is left out or cut. */
 #ifndef CONSUMER_SEARCH_PROVIDER_H
 #define CONSUMER_SEARCH_PROVIDER_H
 
@@ -18,22 +18,25 @@ enum {
 };
 
 struct search_provider {
-    const char *name;
-    const char *variable; /* of its key, for sentences; NULL: it needs none */
-    bool is_page;  /* it answers in HTML, which a reader reads (document.h) */
-    bool serially; /* it wants one request at a time */
-    /* path: what comes behind the base URL. body: empty for a GET. header: how
-     * the key is sent, NULL: not at all. */
-    const char *header;
+    const char *name;     /* as settings and answers have it */
+    const char *variable; /* that has its key, for sentences; NULL: no key */
+    bool is_page;         /* it answers in HTML, which quern-reader reads */
+    bool serially;        /* it wants one request at a time */
+    const char *header;   /* "Name: " of the key's header; NULL: no key */
+    /* Appends to path what comes behind the base URL, and to body the body of a
+     * POST; no body means GET. */
     void (*ask)(const char *query, int count, struct buf *path,
                 struct buf *body);
-    /* Fills results, and *answer if it has one: new reference. Error: why the
-     * answer is not what it should be. */
+    /* reply: an object; of a page, what the reader has made of it. Appends to
+     * results, a list of {title, url, text, published?}, perhaps more than were
+     * wanted, and sets *answer, a new reference, if the reply has one. Error:
+     * what is wrong with the reply. */
     bool (*read)(const json_t *reply, json_t *results, json_t **answer,
                  struct err *err);
 };
 
-/* The most wanted first; NULL behind the last one. */
+/* The providers in the order in which they are asked by default; NULL behind
+ * the last one. */
 const struct search_provider *search_provider(size_t number);
 
 #endif

@@ -51,11 +51,12 @@ static bool is_of_type(const json_t *value, const char *type)
         return json_is_array(value);
     if (strcmp(type, "object") == 0)
         return json_is_object(value);
+    /* A type that JSON Schema does not know restricts nothing. */
     return strcmp(type, "null") != 0 || json_is_null(value);
 }
 
-/* The type that the schema names, or one of those; the enum where it has one.
- * What else a schema can say is for the tool itself to refuse. */
+/* Checks type (a name, or a list of them) and enum. The tool itself refuses
+ * what violates any other rule of the schema. */
 static bool fits(const json_t *value, const json_t *schema)
 {
     const json_t *type = json_object_get(schema, "type");

@@ -14,9 +14,9 @@ struct tool_call {
     struct caller caller;
     tool_done *done;
     void *owner;
-    struct alarm *later;
-    void (*step)(struct tool_call *call);
-    alignas(max_align_t) char state[];
+    struct alarm *later;                  /* of tool_call_later(); or NULL */
+    void (*step)(struct tool_call *call); /* when it rings */
+    alignas(max_align_t) char state[];    /* the kind's, state_bytes long */
 };
 
 struct tool_call *tool_call_new(struct tool_host *host, const struct tool *tool,

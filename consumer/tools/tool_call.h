@@ -1,37 +1,43 @@
-/* tool_call.h - one call of a tool, whoever makes it: a model, or code.
+/* tool_call.h - one call of a tool, made by a model or by code.
  *
  *   new --start--> running --done()--> over        free at any time
  *
- * The arguments come from somebody whom nobody trusts: new checks them, so
- * that what a journal calls an intent can be carried out. */
+ * The arguments are not trusted. tool_call_new() checks them and starts
+ * nothing, so that activity/tool_use.c can write the intent to the journal
+ * between new and start: an intent in a journal is one that can be carried
+ * out. */
 #ifndef CONSUMER_TOOL_CALL_H
 #define CONSUMER_TOOL_CALL_H
 
-#include "consumer/tools/identity.h"
+#include "consumer/tools/headers.h"
 #include "consumer/tools/tool.h"
 #include "schemas/message/limits.h"
 
 struct tool_host;
 
-/* It becomes a record of a journal, with a few words beside it. */
+/* The most bytes that a call gives: they become a record of the journal, which
+ * has other members, too. */
 enum { MAX_TOOL_DATA = MAX_RECORD_BYTES - (4 << 10) };
 
-/* data: JSON, borrowed, and what counts when why is of kind ERR_NONE. */
+/* why->kind ERR_NONE: data is the value, JSON; else there is none. Both are
+ * borrowed for the call, in which the call of the tool may be freed. */
 typedef void tool_done(void *owner, struct view data, const struct err *why);
 
-/* Checks the arguments, starts nothing. NULL: they are not what the tool takes.
- * Error: bad_field, too_large, a sentence for whoever calls. Borrows host, tool
- * and what the caller has. */
+/* Checks the arguments, starts nothing. NULL: the tool does not take them.
+ * Error: bad_field, too_large, a sentence for the caller. Borrows host, tool
+ * and what caller points to until tool_call_free(). */
 struct tool_call *tool_call_new(struct tool_host *host, const struct tool *tool,
                                 const struct caller *caller,
                                 struct view arguments, tool_done *done,
                                 void *owner, struct err *err);
 
-/* done is called once, from the loop, never from inside here. */
+/* done is called once, from the loop, never from inside here. Afterwards the
+ * call still has to be freed. */
 void tool_call_start(struct tool_call *call);
 
-/* Also from inside done(), and NULL. One that runs is cancelled; nothing is
- * reported after. */
+/* Accepts NULL; also from inside done(). A running call is cancelled, and done
+ * does not come any more. Whether its request has had an effect is then
+ * unknown. */
 void tool_call_free(struct tool_call *call);
 
 /* --------------------------------------------------------- for kinds only */
@@ -41,12 +47,13 @@ const struct tool *tool_call_tool(const struct tool_call *call);
 const struct caller *tool_call_caller(const struct tool_call *call);
 void *tool_call_state(struct tool_call *call);
 
-/* From the loop, as soon as it comes round; once for a call. */
+/* Calls step from the loop, in its next round, unless the call is freed before.
+ * At most once for a call. For kinds that have their value at once. */
 void tool_call_later(struct tool_call *call,
                      void (*step)(struct tool_call *call));
 
-/* The end: the call may be gone afterwards. Data that is too large to be kept
- * is a failure. */
+/* The end of a call, which may be freed when these return. Data larger than
+ * MAX_TOOL_DATA is turned into a failure. */
 void tool_call_give(struct tool_call *call, struct view data);
 void tool_call_fail(struct tool_call *call, const struct err *why);
 

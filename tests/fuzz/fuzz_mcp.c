@@ -39,12 +39,12 @@ static void check_value(const json_t *result)
 /* No line ends early, whatever the arguments are. */
 static void check_headers(const json_t *parameters, const json_t *arguments)
 {
-    struct mcp_lines lines = { .count = 0 };
+    struct header_lines lines = { .count = 0 };
     mcp_header_write(parameters, arguments, &lines);
     MUST(lines.count <= MCP_MOST_MARKED && lines.items[lines.count] == NULL);
     for (size_t i = 0; i < lines.count; i++)
         MUST(strpbrk(lines.items[i], "\r\n") == NULL);
-    mcp_lines_finish(&lines);
+    header_lines_finish(&lines);
 }
 
 static void check_tool(const json_t *said, const json_t *arguments)

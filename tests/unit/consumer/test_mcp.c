@@ -203,16 +203,22 @@ static void names_of_ours_are_not_taken(void **state)
     assert_non_null(strstr(err.text, "which is one of ours"));
 }
 
+static void free_ours(struct tool *tool)
+{
+    tool_finish(tool);
+    free(tool);
+}
+
 static void a_server_takes_no_other_tool_s_place(void **state)
 {
     (void)state;
-    static const struct tool_kind kind = { .free = mcp_tool_free };
+    static const struct tool_kind kind = { .free = free_ours };
     struct catalog catalog = { .count = 0 };
     struct err err;
-    struct mcp_tool *ours = calloc(1, sizeof(*ours));
+    struct tool *ours = calloc(1, sizeof(*ours));
     assert_non_null(ours);
-    tool_init(&ours->tool, &kind, "{\"name\": \"search_web\"}");
-    assert_true(catalog_add(&catalog, &ours->tool, &err));
+    tool_init(ours, &kind, "{\"name\": \"search_web\"}");
+    assert_true(catalog_add(&catalog, ours, &err));
     struct tool *theirs = tool_of(
         "search", "{\"name\": \"web\", \"inputSchema\": " EMPTY "}", &err);
     assert_non_null(theirs);
@@ -491,14 +497,14 @@ static void arguments_become_headers(void **state)
                                 "{\"a\": {\"x-mcp-header\": \"R\"}}}}}",
                                 0, NULL);
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        struct mcp_lines lines = { .count = 0 };
+        struct header_lines lines = { .count = 0 };
         json_t *value = json_loads(headers[i].value, JSON_DECODE_ANY, NULL);
         json_t *arguments = json_pack("{s:{s:o}}", "o", "a", value);
         mcp_header_write(schema, arguments, &lines);
         const char *line = lines.count > 0 ? lines.items[0] : "none";
         if (strcmp(line, headers[i].line ? headers[i].line : "none") != 0)
             fail_msg("%s: %s", headers[i].name, line);
-        mcp_lines_finish(&lines);
+        header_lines_finish(&lines);
         json_decref(arguments);
     }
     json_decref(schema);

@@ -1,5 +1,5 @@
-/* identity.c - a tool is told for whom it is called. */
-#include "consumer/tools/identity.h"
+/* signature.c - requests that the operator's own servers can check. */
+#include "consumer/tools/signature.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -12,11 +12,9 @@
 enum {
     LEAST_SECRET = 16,
     MOST_SECRET = 256,
-    MOST_LINE = 8 << 10, /* what servers take, by default */
+    MOST_LINE = 8 << 10,
     SHA256_LEN = 32,
 };
-
-#define METADATA "job.metadata."
 
 /* ------------------------------------------------------------- what is set */
 
@@ -38,7 +36,7 @@ static bool read_secret(struct signing_key *signing, const json_t *value,
     return true;
 }
 
-/* It stands in quotes. */
+/* Signature-Input has it in quotes, so it must contain none. */
 static bool read_key_id(struct signing_key *signing, const json_t *value,
                         struct err *err)
 {
@@ -83,112 +81,6 @@ void signing_finish(struct signing_key *signing)
     *signing = (struct signing_key){ 0 };
 }
 
-/* ------------------------------------------------------------ for whom it is
- */
-
-static bool is_fact(struct view name)
-{
-    return view_is(name, "job.id") || view_is(name, "job.tenant") ||
-           view_is(name, "job.session") ||
-           (view_starts(name, METADATA) && name.len > strlen(METADATA));
-}
-
-/* Of {{name}}; false: the text does not begin so. */
-static bool cut_name(const char *text, struct view *name, const char **end)
-{
-    const char *close = strstr(text, "}}");
-    if (strncmp(text, "{{", 2) != 0 || !close)
-        return false;
-    *name = (struct view){ text + 2, (size_t)(close - text) - 2 };
-    *end = close + 2;
-    return true;
-}
-
-bool identity_check(const char *text, struct err *err)
-{
-    for (const char *open; (open = strstr(text, "{{"));) {
-        struct view name;
-        if (!cut_name(open, &name, &text))
-            return entry_bad(err, "{{ without its }}");
-        if (!is_fact(name))
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "there is no {{%.*s}}, but job.id, job.tenant, "
-                           "job.session and job.metadata.NAME",
-                           VIEW_ARG(view_head(name, 64)));
-    }
-    return true;
-}
-
-static struct view fact(const struct caller *caller, struct view name)
-{
-    const struct pair *pairs = caller->metadata.items;
-    if (view_is(name, "job.id"))
-        return caller->job;
-    if (view_is(name, "job.tenant"))
-        return caller->tenant;
-    if (view_is(name, "job.session"))
-        return caller->session;
-    name.data += strlen(METADATA);
-    name.len -= strlen(METADATA);
-    for (size_t i = 0; i < caller->metadata.count; i++)
-        if (view_equal(pairs[i].key, name))
-            return pairs[i].value;
-    return (struct view){ 0 };
-}
-
-static void add_value(struct buf *line, struct view value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.data[i];
-        if (isalnum(c) || (c != 0 && strchr("-._~@:/+", c)))
-            buf_append(line, value.data + i, 1);
-        else
-            buf_printf(line, "%%%02X", c);
-    }
-}
-
-/* False: the job does not have all of it. */
-static bool fill(const char *text, const struct caller *caller,
-                 struct buf *line)
-{
-    for (const char *open; (open = strstr(text, "{{"));) {
-        struct view name;
-        buf_append(line, text, (size_t)(open - text));
-        if (!cut_name(open, &name, &text))
-            break;
-        struct view value = fact(caller, name);
-        if (value.len == 0)
-            return false;
-        add_value(line, value);
-    }
-    buf_add(line, view_of(text));
-    return true;
-}
-
-static void push(struct mcp_lines *lines, const struct buf *line)
-{
-    lines->items[lines->count++] = view_dup(buf_view(line));
-}
-
-bool identity_write(const struct headers *headers, const struct caller *caller,
-                    struct mcp_lines *lines, struct err *err)
-{
-    for (size_t i = 0; headers->of_job[i]; i++) {
-        const char *text = headers->of_job[i];
-        CLEANUP(buf_finish) struct buf line;
-        buf_init(&line, MOST_LINE);
-        if (!fill(text, caller, &line))
-            continue;
-        if (!buf_ok(&line))
-            return err_set(err, ERR_REJECT, "too_large",
-                           "the header %.*s would have more than %d bytes: it "
-                           "names a value of the job that is too long",
-                           (int)strcspn(text, ":"), text, MOST_LINE);
-        push(lines, &line);
-    }
-    return true;
-}
-
 /* --------------------------------------------------------------- signature */
 
 static void add_base64(struct buf *out, const unsigned char hash[SHA256_LEN])
@@ -198,7 +90,7 @@ static void add_base64(struct buf *out, const unsigned char hash[SHA256_LEN])
     buf_append(out, (const char *)text, (size_t)len);
 }
 
-static void add_digest(struct mcp_lines *lines, struct view body)
+static void add_digest(struct header_lines *lines, struct view body)
 {
     unsigned char hash[SHA256_LEN];
     CLEANUP(buf_finish) struct buf line;
@@ -208,10 +100,11 @@ static void add_digest(struct mcp_lines *lines, struct view body)
     buf_printf(&line, "Content-Digest: sha-256=:");
     add_base64(&line, hash);
     buf_add(&line, VIEW(":"));
-    push(lines, &line);
+    header_lines_add(lines, buf_view(&line));
 }
 
-/* What is signed, and the list of it. */
+/* RFC 9421, 2.5: the signature base, a line for each component that is signed,
+ * and the list of the components' names. */
 struct signature_base {
     struct buf base, list;
 };
@@ -225,7 +118,8 @@ static void cover(struct signature_base *covering, struct view name,
                VIEW_ARG(name));
 }
 
-/* "/" and "?" stand for a path and a query that are not there. */
+/* A missing path counts as "/", a missing query as "?": RFC 9421, 2.2.6 and
+ * 2.2.7. */
 static void cover_url(struct signature_base *covering, const char *url)
 {
     const char *path = strstr(url, "//") + 2;
@@ -250,7 +144,7 @@ static void cover_line(struct signature_base *covering, const char *line)
 
 static void sign(const struct signing_key *signing,
                  struct signature_base *covering, int64_t created,
-                 struct mcp_lines *lines)
+                 struct header_lines *lines)
 {
     unsigned char mac[SHA256_LEN];
     CLEANUP(buf_finish) struct buf params, line;
@@ -267,17 +161,17 @@ static void sign(const struct signing_key *signing,
         abort();
     buf_printf(&line, "Signature-Input: quern=%.*s",
                VIEW_ARG(buf_view(&params)));
-    push(lines, &line);
+    header_lines_add(lines, buf_view(&line));
     buf_truncate(&line, 0);
     buf_printf(&line, "Signature: quern=:");
     add_base64(&line, mac);
     buf_add(&line, VIEW(":"));
-    push(lines, &line);
+    header_lines_add(lines, buf_view(&line));
 }
 
 void signing_write(const struct signing_key *signing,
                    const struct signed_request *request,
-                   struct mcp_lines *lines)
+                   struct header_lines *lines)
 {
     struct signature_base covering;
     if (!signing->secret)
