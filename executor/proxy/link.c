@@ -5,37 +5,39 @@
 #include <string.h>
 
 #include "executor/base/log.h"
-#include "executor/proxy/machine.h"
+#include "executor/proxy/link_steps.h"
 
-#define TO(state) (1u << (state))
-static const struct {
-    const char *name;
-    unsigned int next;
-    uint64_t deadline_ms;
-} table[] = {
-    [READING] = { "reading", TO(WAITING) | TO(LINGERING) | TO(ENDED), 10000 },
-    [WAITING] = { "waiting", TO(RESOLVING) | TO(LINGERING) | TO(ENDED), 20000 },
+static const struct machine_state states[] = {
+    [READING] = { "reading", TO(WAITING) | TO(LINGERING) | TO(ENDED),
+                  .limit_ms = 10000 },
+    [WAITING] = { "waiting", TO(RESOLVING) | TO(LINGERING) | TO(ENDED),
+                  .limit_ms = 20000 },
     [RESOLVING] = { "resolving", TO(CONNECTING) | TO(LINGERING) | TO(ENDED),
-                    15000 },
+                    .limit_ms = 15000 },
     [CONNECTING] = { "connecting", TO(PASSING) | TO(LINGERING) | TO(ENDED),
-                     10000 },
-    [PASSING] = { "passing", TO(LINGERING) | TO(ENDED), 120000 },
-    [LINGERING] = { "lingering", TO(ENDED), 2000 },
-    [ENDED] = { "ended", 0, 0 },
+                     .limit_ms = 10000 },
+    [PASSING] = { "passing", TO(LINGERING) | TO(ENDED), .limit_ms = 120000 },
+    [LINGERING] = { "lingering", TO(ENDED), .limit_ms = 2000 },
+    [ENDED] = { "ended" },
 };
 
-void link_enter(struct proxy_link *link, enum proxy_link_state next)
+static void on_entered(void *owner)
 {
-    if (!(table[link->state].next & TO(next)))
-        abort(); /* our own bug: better no proxy than a confused one */
-    link->state = next;
-    if (next != ENDED)
+    struct proxy_link *link = owner;
+    if (link->machine.state != ENDED)
         link_prolong(link);
 }
 
+static const struct machine_kind kind = {
+    .name = "a link",
+    .states = states,
+    .count = sizeof(states) / sizeof(states[0]),
+    .entered = on_entered,
+};
+
 void link_prolong(struct proxy_link *link)
 {
-    alarm_set(link->deadline, table[link->state].deadline_ms);
+    alarm_set(link->deadline, machine_limit_ms(&link->machine));
 }
 
 struct proxy_link *link_next(const struct proxy_link *link)
@@ -80,9 +82,9 @@ static void unlink_from_door(struct proxy_link *link)
 
 void link_end(struct proxy_link *link)
 {
-    if (link->state == ENDED)
+    if (link->machine.state == ENDED)
         return;
-    link_enter(link, ENDED);
+    machine_go(&link->machine, ENDED);
     unlink_from_door(link);
     door_leave(link->door, link->admitted);
     alarm_free(link->deadline);
@@ -123,9 +125,9 @@ static void answer(struct proxy_link *link, int status, const char *sentence)
                "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\n"
                "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
                status, sentence, strlen(sentence) + 1, sentence);
-    link_enter(link, LINGERING);
+    machine_go(&link->machine, LINGERING);
     side_pass(&link->server, buf_view(&link->head));
-    if (link->state == LINGERING)
+    if (link->machine.state == LINGERING)
         side_shut(&link->client);
     link_listen(link);
 }
@@ -179,7 +181,7 @@ static void judge(struct proxy_link *link)
                     "this session has %d connections open: close some",
                     MAX_LINKS);
     else {
-        link_enter(link, WAITING);
+        machine_go(&link->machine, WAITING);
         link_resume(link);
     }
 }
@@ -212,10 +214,11 @@ void link_take_head(struct proxy_link *link, struct view bytes)
 static void on_deadline(void *owner)
 {
     struct proxy_link *link = owner;
-    switch (link->state) {
+    switch (link->machine.state) {
     case READING:
         link_refuse(link, 408, "no whole request came within %llu s",
-                    (unsigned long long)table[READING].deadline_ms / 1000);
+                    (unsigned long long)machine_limit_ms(&link->machine) /
+                        1000);
         break;
     case WAITING:
     case RESOLVING:
@@ -241,6 +244,7 @@ void link_new(struct door *door)
     link->pending = 1;
     link->next = door->links;
     door->links = link;
+    machine_init(&link->machine, &kind, link, READING);
     link->deadline = alarm_new(door->listener.loop, on_deadline, link);
     link_prolong(link);
     buf_init(&link->head, MAX_HEAD_BYTES + PASS_BYTES);

@@ -2,7 +2,7 @@
  *
  * More is read from a side when what it said has been written: nothing piles
  * up. */
-#include "executor/proxy/machine.h"
+#include "executor/proxy/link_steps.h"
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
 {
@@ -64,7 +64,7 @@ static void take_end(struct side *side)
     }
     side_shut(side->other);
     if (!link->request.tunnel)
-        link_enter(link, LINGERING);
+        machine_go(&link->machine, LINGERING);
     else if (side->other->ended)
         link_end(link);
 }
@@ -74,11 +74,11 @@ static void take_bytes(struct side *side, size_t count)
     struct proxy_link *link = side->link;
     struct view bytes = { side->bytes, count };
     door_count(link->door, count);
-    if (link->state == READING) {
+    if (link->machine.state == READING) {
         link_take_head(link, bytes);
         return;
     }
-    if (link->state != PASSING)
+    if (link->machine.state != PASSING)
         return; /* lingering: dropped */
     if (door_is_used_up(link->door)) {
         link_log(link, "proxy.cut", "the session has no bytes left");
@@ -102,7 +102,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *room)
     (void)room;
     if (count > 0)
         take_bytes(side, (size_t)count);
-    else if (count == UV_EOF && link->state == PASSING)
+    else if (count == UV_EOF && link->machine.state == PASSING)
         take_end(side);
     else if (count < 0)
         link_end(link);
@@ -114,15 +114,16 @@ static bool wants(const struct proxy_link *link, const struct side *side)
     bool client = side == &link->client;
     if (!side->open || side->ended || side->busy || !door_is_wide(link->door))
         return false;
-    if (link->state == PASSING)
+    if (link->machine.state == PASSING)
         return !client || link->request.tunnel || link->body_left > 0;
-    return client && (link->state == READING || link->state == LINGERING);
+    return client &&
+           (link->machine.state == READING || link->machine.state == LINGERING);
 }
 
 void link_listen(struct proxy_link *link)
 {
     struct side *sides[] = { &link->client, &link->server };
-    if (link->state == ENDED)
+    if (link->machine.state == ENDED)
         return;
     for (size_t i = 0; i < 2; i++) {
         bool wanted = wants(link, sides[i]);

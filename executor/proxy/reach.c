@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "executor/proxy/address.h"
-#include "executor/proxy/machine.h"
+#include "executor/proxy/link_steps.h"
 
 enum { MAX_TRIES = 4 }; /* addresses of one name */
 
@@ -20,12 +20,12 @@ static void begin_passing(struct proxy_link *link)
     static const char established[] =
         "HTTP/1.1 200 Connection established\r\n\r\n";
     struct view opening = buf_view(&link->request.head);
-    link_enter(link, PASSING);
+    machine_go(&link->machine, PASSING);
     uv_tcp_nodelay(&link->client.tcp, 1);
     uv_tcp_nodelay(&link->server.tcp, 1);
     if (link->request.tunnel)
         side_pass(&link->server, view_of(established));
-    if (link->state == PASSING && opening.len > 0)
+    if (link->machine.state == PASSING && opening.len > 0)
         side_pass(&link->client, opening);
     link_listen(link);
 }
@@ -36,7 +36,7 @@ static void on_server_closed(uv_handle_t *handle)
 {
     struct side *side = handle->data;
     struct proxy_link *link = side->link;
-    if (link->state == CONNECTING)
+    if (link->machine.state == CONNECTING)
         try_next(link);
     link_release(link);
 }
@@ -44,11 +44,11 @@ static void on_server_closed(uv_handle_t *handle)
 static void on_connected(uv_connect_t *connect, int status)
 {
     struct proxy_link *link = connect->data;
-    if (link->state == CONNECTING && status < 0) {
+    if (link->machine.state == CONNECTING && status < 0) {
         if (status != UV_ECANCELED)
             link->failure = status;
         side_close(&link->server, on_server_closed);
-    } else if (link->state == CONNECTING) {
+    } else if (link->machine.state == CONNECTING) {
         begin_passing(link);
     }
     link_release(link);
@@ -129,11 +129,11 @@ static void on_looked_up(uv_getaddrinfo_t *lookup, int status,
     link->addresses = addresses;
     link->address = addresses;
     door_looked_up(link->door);
-    if (link->state == RESOLVING && status < 0) {
+    if (link->machine.state == RESOLVING && status < 0) {
         link_refuse(link, 502, "%s is not known: %s", link->request.host,
                     uv_strerror(status));
-    } else if (link->state == RESOLVING) {
-        link_enter(link, CONNECTING);
+    } else if (link->machine.state == RESOLVING) {
+        machine_go(&link->machine, CONNECTING);
         try_next(link);
     }
     link_release(link);
@@ -145,7 +145,7 @@ static void look_up(struct proxy_link *link)
         .ai_flags = AI_ADDRCONFIG,
         .ai_socktype = SOCK_STREAM,
     };
-    link_enter(link, RESOLVING);
+    machine_go(&link->machine, RESOLVING);
     link->door->lookups++;
     link->pending++;
     if (uv_getaddrinfo(link->client.tcp.loop, &link->lookup, on_looked_up,
@@ -155,7 +155,7 @@ static void look_up(struct proxy_link *link)
 
 void link_resume(struct proxy_link *link)
 {
-    if (link->state == WAITING && link->door->lookups < MAX_LOOKUPS)
+    if (link->machine.state == WAITING && link->door->lookups < MAX_LOOKUPS)
         look_up(link);
     else
         link_listen(link);

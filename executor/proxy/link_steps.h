@@ -1,13 +1,14 @@
-/* machine.h - what the parts of a link's machine share.
+/* link_steps.h - what the parts of a link's machine share.
  *
  *   link.c   the table, its life; the request, and whether it may
  *   reach.c  waiting, resolving, connecting
  *   pass.c   passing, lingering: bytes from one side to the other */
-#ifndef EXECUTOR_PROXY_MACHINE_H
-#define EXECUTOR_PROXY_MACHINE_H
+#ifndef EXECUTOR_PROXY_LINK_STEPS_H
+#define EXECUTOR_PROXY_LINK_STEPS_H
 
 #include "executor/proxy/link.h"
 #include "executor/proxy/request.h"
+#include "schemas/message/machine.h"
 
 enum {
     PASS_BYTES = 32 << 10, /* at once, each way */
@@ -41,7 +42,7 @@ struct side {
 struct proxy_link {
     struct proxy_link *next;
     struct door *door;
-    enum proxy_link_state state;
+    struct machine machine; /* enum proxy_link_state */
     struct loop_alarm *deadline;
     struct side client, server;
     struct buf head; /* of the request, and what came with it */
@@ -59,8 +60,6 @@ struct proxy_link {
 
 /* -------- link.c */
 
-/* The only way from state to state: checks it, sets the deadline. */
-void link_enter(struct proxy_link *link, enum proxy_link_state next);
 /* The state's time begins anew: something has happened. */
 void link_prolong(struct proxy_link *link);
 /* One callback of those that pending counts has come. */
