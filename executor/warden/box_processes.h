@@ -1,6 +1,6 @@
 /* box_processes.h - who is in a box, as its own /proc says. */
-#ifndef EXECUTOR_WARDEN_CROWD_H
-#define EXECUTOR_WARDEN_CROWD_H
+#ifndef EXECUTOR_WARDEN_BOX_PROCESSES_H
+#define EXECUTOR_WARDEN_BOX_PROCESSES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -76,14 +76,6 @@ bool calls_forget(struct session_calls *calls, struct view id)
     return call;
 }
 
-void calls_drop(struct session_calls *calls, const struct session_call *call)
-{
-    struct session_call **link = &calls->newest;
-    while (*link != call)
-        link = &(*link)->next;
-    unlink_call(link);
-}
-
 void calls_leave(struct session_calls *calls, const struct peer *peer)
 {
     for (struct session_call *call = calls->newest; call; call = call->next)

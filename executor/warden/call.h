@@ -29,8 +29,6 @@ struct session_call *calls_find(struct session_calls *calls, struct view id);
 struct session_call *calls_add(struct session_calls *calls, struct view id);
 /* Its outcome, if it is done. False: the session has not seen that call. */
 bool calls_forget(struct session_calls *calls, struct view id);
-/* As if it had never been. */
-void calls_drop(struct session_calls *calls, const struct session_call *call);
 void calls_leave(struct session_calls *calls, const struct peer *peer);
 void calls_finish(struct session_calls *calls);
 

@@ -1,6 +1,6 @@
 /* cgroup_folder.h - a folder of our own in one hierarchy of cgroups. */
-#ifndef EXECUTOR_WARDEN_PLACE_H
-#define EXECUTOR_WARDEN_PLACE_H
+#ifndef EXECUTOR_WARDEN_CGROUP_FOLDER_H
+#define EXECUTOR_WARDEN_CGROUP_FOLDER_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -73,7 +73,7 @@ static bool can_go_back(const struct session *session)
 {
     return !session->filled ||
            (interpreter_has_snapshot(session->interpreter) &&
-            session->snapshot_cell == session->cells - 1);
+            session->snapshot.cell == session->cells.count - 1);
 }
 
 /* What it put out is void; what it runs next, it runs with a clean slate. */

@@ -44,7 +44,7 @@ enum pace session_close(struct session *session)
 {
     struct guest_frame last = {
         .type = GUEST_CELL,
-        .number = session->number + 1,
+        .number = session->cells.last + 1,
         .task = TASK_CODE,
         .last = true,
     };

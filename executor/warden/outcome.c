@@ -31,7 +31,7 @@ static uint64_t number_of(const struct session *session,
 {
     if (frame->number > 0)
         return frame->number;
-    return session->cells;
+    return session->cells.count;
 }
 
 void outcome_begin(struct session *session, struct session_call *call,
@@ -41,7 +41,7 @@ void outcome_begin(struct session *session, struct session_call *call,
     struct cell_run *run = &session->run;
     arena_finish(&run->arena);
     arena_finish(&run->asked_arena);
-    session->cells++;
+    session->cells.count++;
     *run = (struct cell_run){
         .call = call,
         .asked.task = task,
@@ -50,14 +50,15 @@ void outcome_begin(struct session *session, struct session_call *call,
         .started_ms = clock_ms(),
     };
     if (task == TASK_CODE) {
-        session->number_before = session->number;
-        session->number = run->number;
+        session->cells.before = session->cells.last;
+        session->cells.last = run->number;
     }
     clear_cell(run);
-    if (session->loss[0] == '\0')
+    if (session->loss.text[0] == '\0')
         return;
-    outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
-    session->loss[0] = '\0';
+    outcome_set(session, CELL_OK, session->loss.state, "%s",
+                session->loss.text);
+    session->loss.text[0] = '\0';
 }
 
 void outcome_restart(struct session *session)
@@ -262,7 +263,7 @@ void outcome_say(struct session *session, bool emptied)
         interpreter_written(session->interpreter, VIEW("stderr"));
     if (!emptied) {
         session_list(session, &after);
-        files = listing_changes(&session->files, &after, &arena, &cut);
+        files = listing_changes(&session->files.seen, &after, &arena, &cut);
     }
     if (cut)
         outcome_note(session,
@@ -274,23 +275,19 @@ void outcome_say(struct session *session, bool emptied)
         .cell = *cell,
         .picture = run->picture,
         .number = run->shown,
-        .emptied = emptied || session->emptied,
+        .emptied = emptied || session->loss.emptied,
         .files = files,
     };
     call_say(run->call, &frame);
-    if (session_runs_cell(session)) {
-        log_outcome(session);
-        session->emptied = false;
-    } else {
-        calls_drop(&session->calls, run->call);
-    }
+    log_outcome(session);
+    session->loss.emptied = false;
     run->call = NULL;
     tool_end(session);
     arena_finish(&run->arena);
     arena_finish(&run->asked_arena);
     run->cell = (struct cell){ 0 };
     run->picture = (struct view){ 0 };
-    listing_finish(&session->files);
-    session->files = after;
-    session->files_stale = false;
+    listing_finish(&session->files.seen);
+    session->files.seen = after;
+    session->files.stale = false;
 }

@@ -84,7 +84,7 @@ static void on_dead(void *owner)
 {
     struct pool_entry *entry = owner;
     struct interpreter_pool *pool = entry->pool;
-    log_line("nursery.lost", profile_names[entry->profile], "%s",
+    log_line("pool.lost", profile_names[entry->profile], "%s",
              interpreter_cause(entry->interpreter));
     end(entry);
     alarm_set(pool->pace, RETRY_MS);

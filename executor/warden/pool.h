@@ -7,8 +7,8 @@
  * A few of each profile that is in use stand ready: boxed, walls up, frozen. A
  * session takes one and is open. Others follow off its path: one at a time,
  * and not while somebody waits for a fork. */
-#ifndef EXECUTOR_WARDEN_NURSERY_H
-#define EXECUTOR_WARDEN_NURSERY_H
+#ifndef EXECUTOR_WARDEN_POOL_H
+#define EXECUTOR_WARDEN_POOL_H
 
 #include "executor/warden/interpreter.h"
 

@@ -24,21 +24,21 @@ static bool snapshot_is_allowed(struct session *session)
         most = session->limits.memory_bytes / 2; /* it may come to twice that */
     uint64_t bytes = bytes_to_keep(session);
     if (most == 0)
-        snprintf(session->unparked, sizeof(session->unparked),
+        snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
                  "the operator keeps none (--snapshot 0)");
     if (session->run.last || most == 0 ||
         box_is_folder(interpreter_box(session->interpreter)))
         return false;
     if (bytes <= most)
         return true;
-    snprintf(session->unparked, sizeof(session->unparked),
+    snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
              "one of %llu MiB is too large", (unsigned long long)bytes >> 20);
     outcome_note(session,
                  "no snapshot is kept of %llu MiB, at most of %llu: if a cell "
                  "has to be killed now, variables are lost",
                  (unsigned long long)bytes >> 20,
                  (unsigned long long)most >> 20);
-    session->warned = true;
+    session->snapshot.warned = true;
     return false;
 }
 
@@ -48,22 +48,23 @@ static bool lacks_snapshot(const struct session *session)
     return session->filled && session_runs_cell(session) &&
            !box_is_folder(interpreter_box(session->interpreter)) &&
            (!interpreter_has_snapshot(session->interpreter) ||
-            session->snapshot_cell != session_cells_before(session));
+            session->snapshot.cell != session_cells_before(session));
 }
 
 static const char *why_no_snapshot(const struct session *session)
 {
-    return session->unparked[0] ? session->unparked : "it has ended";
+    return session->snapshot.why_none[0] ? session->snapshot.why_none
+                                         : "it has ended";
 }
 
 static void warn(struct session *session)
 {
-    if (lacks_snapshot(session) && !session->warned)
+    if (lacks_snapshot(session) && !session->snapshot.warned)
         outcome_note(session,
                      "no snapshot was kept of the cell before this one (%s): "
                      "had this one been killed, variables would have been lost",
                      why_no_snapshot(session));
-    session->warned = false;
+    session->snapshot.warned = false;
 }
 
 /* Leaves variables as they were. */
@@ -77,9 +78,9 @@ static bool snapshot_serves(struct session *session)
 {
     if (!changes_nothing(&session->run) ||
         !interpreter_has_snapshot(session->interpreter) ||
-        session->snapshot_cell != session_cells_before(session))
+        session->snapshot.cell != session_cells_before(session))
         return false;
-    session_note_snapshot(session, session->cells);
+    session_note_snapshot(session, session->cells.count);
     return true;
 }
 
@@ -99,7 +100,8 @@ static void tell_of_kills(struct session *session)
 
 static enum pace park(struct session *session)
 {
-    session->flags.parked = session->flags.memory = session->hurried = false;
+    session->flags.parked = session->flags.memory = session->snapshot.hurried =
+        false;
     session_enter(session, SESSION_PARKING);
     session_measure(session);
     interpreter_park(session->interpreter);
@@ -140,9 +142,9 @@ enum pace session_settle(struct session *session)
  * they are interrupted, and if that does not help it is killed. */
 static enum pace hurry(struct session *session)
 {
-    if (session->hurried)
+    if (session->snapshot.hurried)
         return session_kill(session);
-    session->hurried = true;
+    session->snapshot.hurried = true;
     log_line("session.hurried", session->name, "what it does at a fork hangs");
     interpreter_interrupt(session->interpreter);
     session_enter(session, SESSION_PARKING);
@@ -257,7 +259,7 @@ static enum cell_status status_of(const struct session *session)
 static enum cell_state state_now(const struct session *session, bool back,
                                  char *text, size_t size)
 {
-    uint64_t seen = session->snapshot_cell;
+    uint64_t seen = session->snapshot.cell;
     uint64_t before = session_cells_before(session);
     if (!back) {
         snprintf(text, size, "variables and files of the session are lost");
@@ -269,8 +271,9 @@ static enum cell_state state_now(const struct session *session, bool back,
     }
     if (!interpreter_has_snapshot(session->interpreter)) {
         snprintf(text, size, "variables are lost, files are kept%s%s",
-                 session->unparked[0] ? ": there was no snapshot, " : "",
-                 session->unparked);
+                 session->snapshot.why_none[0] ? ": there was no snapshot, "
+                                               : "",
+                 session->snapshot.why_none);
         return CELL_LOST;
     }
     if (seen == before)
@@ -282,7 +285,7 @@ static enum cell_state state_now(const struct session *session, bool back,
         snprintf(text, size,
                  "variables are as they were after cell %llu, files as they "
                  "are now",
-                 (unsigned long long)session->snapshot_number);
+                 (unsigned long long)session->snapshot.number);
     return CELL_ROLLED_BACK;
 }
 
@@ -294,12 +297,13 @@ static void tell(struct session *session, bool back)
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
     if (!session_runs_cell(session)) {
-        snprintf(session->loss, sizeof(session->loss), "%s; %s", what, now);
-        session->loss_state = state;
-        session->emptied |= !back;
-        log_line("session.rolled_back", session->name, "%s", session->loss);
-        if (!run->call)
-            return;
+        snprintf(session->loss.text, sizeof(session->loss.text), "%s; %s", what,
+                 now);
+        session->loss.state = state;
+        session->loss.emptied |= !back;
+        log_line("session.rolled_back", session->name, "%s",
+                 session->loss.text);
+        return;
     }
     run->cell.line =
         interpreter_line(session->interpreter, run->number,
@@ -328,7 +332,7 @@ static enum pace go_back(struct session *session)
         return AGAIN;
     }
     /* One that ends whenever it is forked would end, and go back, for ever. */
-    if (++session->backs <= MAX_BACKS)
+    if (++session->snapshot.backs <= MAX_BACKS)
         return park(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;

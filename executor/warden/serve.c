@@ -23,12 +23,13 @@ static void serve_put(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
     struct err err;
-    bool failed_before = frame->offset > 0 && session->failed_put == frame->ref;
-    session->files_stale = true;
+    bool failed_before =
+        frame->offset > 0 && session->files.failed_put == frame->ref;
+    session->files.stale = true;
     if (!failed_before) {
-        session->failed_put = 0;
+        session->files.failed_put = 0;
         if (!session_put(session, frame, &err)) {
-            session->failed_put = frame->ref;
+            session->files.failed_put = frame->ref;
             peer_fail(session->first->peer, frame->ref, &err);
         } else if (frame->last) {
             peer_ok(session->first->peer, frame->ref);
@@ -55,9 +56,10 @@ static void serve_list(struct session *session)
 static enum pace serve_get(struct session *session)
 {
     struct err err;
-    session->sent_bytes = 0;
+    session->sending.sent = 0;
     if (!session_open_file(session, session->first->frame.name,
-                           &session->sending, &session->send_bytes, &err)) {
+                           &session->sending.fd, &session->sending.bytes,
+                           &err)) {
         session_fail_first(session, &err);
         return AGAIN;
     }
@@ -101,7 +103,7 @@ enum pace session_begin_cell(struct session *session)
     run->times++;
     session->flags = (struct session_flags){ .interrupt = interrupt };
     session_enter(session, SESSION_RUNNING);
-    session->backs = 0;
+    session->snapshot.backs = 0;
     tool_begin(session, run->asked.tools.len > 0);
     session_measure(session);
     if (!interpreter_cell(session->interpreter, &run->asked, &err))
@@ -155,7 +157,7 @@ enum pace session_serve(struct session *session)
 
 static enum pace finish_sending(struct session *session)
 {
-    close_fd(&session->sending);
+    close_fd(&session->sending.fd);
     session_pop(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
@@ -170,18 +172,18 @@ enum pace step_sending(void *owner)
         return finish_sending(session);
     if (peer_lags(peer))
         return WAIT;
-    ssize_t got = pread(session->sending, piece, sizeof(piece),
-                        (off_t)session->sent_bytes);
+    ssize_t got = pread(session->sending.fd, piece, sizeof(piece),
+                        (off_t)session->sending.sent);
     if (got < 0)
         got = 0;
     struct frame frame = {
         .type = FRAME_CHUNK,
         .data = { piece, (size_t)got },
-        .offset = session->sent_bytes,
+        .offset = session->sending.sent,
     };
-    session->sent_bytes += (size_t)got;
+    session->sending.sent += (size_t)got;
     /* It may be growing: no further than it was, nor than there is. */
-    frame.last = got == 0 || session->sent_bytes >= session->send_bytes;
+    frame.last = got == 0 || session->sending.sent >= session->sending.bytes;
     peer_answer(peer, session->first->frame.ref, frame);
     alarm_set(session->deadline, SEND_MS);
     return frame.last ? finish_sending(session) : AGAIN;

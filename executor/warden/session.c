@@ -134,16 +134,16 @@ bool session_runs_cell(const struct session *session)
 
 uint64_t session_cells_before(const struct session *session)
 {
-    return session->cells - session_runs_cell(session);
+    return session->cells.count - session_runs_cell(session);
 }
 
 void session_note_snapshot(struct session *session, uint64_t cells)
 {
     bool before =
-        cells < session->cells && session->run.asked.task == TASK_CODE;
-    session->snapshot_cell = cells;
-    session->snapshot_number =
-        before ? session->number_before : session->number;
+        cells < session->cells.count && session->run.asked.task == TASK_CODE;
+    session->snapshot.cell = cells;
+    session->snapshot.number =
+        before ? session->cells.before : session->cells.last;
 }
 
 void session_describe(const struct session *session, struct session_info *info)
@@ -152,7 +152,7 @@ void session_describe(const struct session *session, struct session_info *info)
     *info = (struct session_info){
         .name = view_of(session->name),
         .state = view_of(machine_state_name(&session->machine)),
-        .cells = session->cells,
+        .cells = session->cells.count,
     };
     if (session->machine.state == SESSION_IDLE)
         info->idle_ms = clock_ms() - session->idle_since_ms;
@@ -200,10 +200,11 @@ static void on_parked(void *owner, const char *failure)
     struct session *session = owner;
     if (failure) { /* the one before stays, if there is one */
         log_line("session.unparked", session->name, "no snapshot: %s", failure);
-        snprintf(session->unparked, sizeof(session->unparked), "%s", failure);
+        snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
+                 "%s", failure);
     } else {
         session_note_snapshot(session, session_cells_before(session));
-        session->unparked[0] = '\0';
+        session->snapshot.why_none[0] = '\0';
     }
     session->flags.parked = true;
     session_run(session);
@@ -350,7 +351,7 @@ void session_drop_interpreter(struct session *session)
     session->filled = false;
     session->flags =
         (struct session_flags){ .closing = session->flags.closing };
-    listing_finish(&session->files);
+    listing_finish(&session->files.seen);
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -366,12 +367,12 @@ static void lose_files(struct session *session, const char *why)
 {
     if (!session->opened || !session->interpreter)
         return;
-    snprintf(session->loss, sizeof(session->loss),
+    snprintf(session->loss.text, sizeof(session->loss.text),
              "between two cells no interpreter could be had: %.200s; variables "
              "and files of the session are lost",
              why);
-    session->loss_state = CELL_LOST;
-    session->emptied = true;
+    session->loss.state = CELL_LOST;
+    session->loss.emptied = true;
 }
 
 /* Whoever asked is told; a session that never was does not stay. */
@@ -379,7 +380,7 @@ static enum pace fail_open(struct session *session, const struct err *err)
 {
     struct err why = *err; /* it may be the request's own */
     log_line("session.failed", session->name, "%s", why.text);
-    session->again = false;
+    session->retried = false;
     if (session->run.call) {
         outcome_set(session, CELL_CRASHED, CELL_LOST,
                     "it could not be run again: %s; variables and files of the "
@@ -402,8 +403,8 @@ static enum pace fail_open(struct session *session, const struct err *err)
 static enum pace opened(struct session *session)
 {
     session->born_bytes = interpreter_bytes(session->interpreter);
-    session->files_stale = true;
-    session->again = session->at_exit = false;
+    session->files.stale = true;
+    session->retried = session->at_exit = false;
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
@@ -463,10 +464,10 @@ static enum pace step_opening(void *owner)
         return session_end(session);
     /* The zygote may have died over it: once more, in a box of its own. */
     bool keeps = session->run.call != NULL; /* its files, for a cell */
-    if (session->flags.dead && !session->again && !keeps) {
+    if (session->flags.dead && !session->retried && !keeps) {
         log_line("session.again", session->name, "%s",
                  interpreter_cause(interpreter));
-        session->again = true;
+        session->retried = true;
         lose_files(session, interpreter_cause(interpreter));
         session_drop_interpreter(session);
         return AGAIN;
@@ -493,10 +494,10 @@ static bool waits_for_tick(struct session *session)
 {
     if (session->first->frame.type != FRAME_RUN)
         return false;
-    if (session->files_stale)
-        session_list(session, &session->files);
-    session->files_stale = false;
-    if (!listing_is_fresh(&session->files))
+    if (session->files.stale)
+        session_list(session, &session->files.seen);
+    session->files.stale = false;
+    if (!listing_is_fresh(&session->files.seen))
         return false;
     alarm_set(session->measuring, 1);
     return true;
@@ -537,7 +538,7 @@ struct session *session_new(struct sessions *sessions, struct view name,
     session->profile = profile;
     machine_init(&session->machine, &kind, session, SESSION_IDLE);
     session->limits = *limits;
-    session->sending = -1;
+    session->sending.fd = -1;
     assert(name.len < sizeof(session->name));
     memcpy(session->name, name.data, name.len);
     session->deadline = alarm_new(sessions->loop, on_deadline, session);
@@ -554,7 +555,7 @@ void session_free(struct session *session)
     while (session->first)
         session_fail_first(session, &err);
     session_drop_interpreter(session);
-    close_fd(&session->sending);
+    close_fd(&session->sending.fd);
     tool_end(session);
     arena_finish(&session->run.arena);
     arena_finish(&session->run.asked_arena);
