@@ -1,4 +1,8 @@
-/* link.c - one connection out of a box, and the one that it leads to. */
+/* link.c - one connection out of a box: its life, and its request.
+ *
+ * Bytes from the box are hostile. Until the request is read and allowed,
+ * nothing of it leads to a look-up or a connection. A callback may end the
+ * link: after each call that may do so, the state is looked at again. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +25,7 @@ static const struct machine_state states[] = {
     [ENDED] = { "ended" },
 };
 
+/* Each state has its time; so a box cannot hold a link open for nothing. */
 static void on_entered(void *owner)
 {
     struct proxy_link *link = owner;
@@ -80,6 +85,8 @@ static void unlink_from_door(struct proxy_link *link)
     *at = link->next;
 }
 
+/* From here on every callback that still comes finds ENDED, and only lets go of
+ * the link. What was read and not written yet is lost. */
 void link_end(struct proxy_link *link)
 {
     if (link->machine.state == ENDED)
@@ -117,7 +124,12 @@ void link_log(const struct proxy_link *link, const char *what, const char *text)
 }
 
 /* The sentence is the reason of the status line as well: it is all that many
- * clients show of a tunnel that they did not get. */
+ * clients show of a tunnel that they did not get. It goes to the client as if
+ * the server side had sent it: that side is not in use.
+ *
+ * The link lingers, and what the client still sends is read and dropped: if it
+ * were closed with bytes unread, the kernel would reset the connection, and the
+ * client might lose the answer. */
 static void answer(struct proxy_link *link, int status, const char *sentence)
 {
     buf_clear(&link->head);
@@ -139,7 +151,7 @@ void link_refuse(struct proxy_link *link, int status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(sentence, sizeof(sentence), format, arguments);
     va_end(arguments);
-    for (char *at = sentence; *at; at++)
+    for (char *at = sentence; *at; at++) /* it may quote what the box sent */
         if (*at < ' ' || *at >= 0x7f)
             *at = '?';
     link_log(link, "proxy.refused", sentence);
@@ -162,6 +174,7 @@ static void keep_rest(struct proxy_link *link, size_t head_bytes)
     buf_add(&link->request.head, rest);
 }
 
+/* May it go out? Each refusal tells the model what it could do instead. */
 static void judge(struct proxy_link *link)
 {
     struct door *door = link->door;
@@ -190,6 +203,8 @@ void link_take_head(struct proxy_link *link, struct view bytes)
 {
     struct err err;
     int status = 400;
+    /* The empty line may have come in two pieces; what is before it was looked
+     * at already. */
     size_t seen = link->head.len < 3 ? 0 : link->head.len - 3;
     buf_add(&link->head, bytes);
     size_t end = request_head_bytes(
@@ -211,6 +226,8 @@ void link_take_head(struct proxy_link *link, struct view bytes)
     }
 }
 
+/* A look-up cannot be taken back: it goes on in its thread, counts among the
+ * door's, and keeps the link's memory until it comes back. */
 static void on_deadline(void *owner)
 {
     struct proxy_link *link = owner;

@@ -1,7 +1,9 @@
 /* reach.c - from a name to a connection.
  *
- * A name is looked up once; of its addresses, those of the public internet are
- * tried, and the one that was looked at is the one that is connected to. */
+ * A name is looked up once. Of its addresses, those of the public internet are
+ * tried, and the very bytes that were checked are connected to. An allowed name
+ * that resolves to an address of the host, its network or its cloud's metadata
+ * (by mistake, or because its owner is hostile) leads nowhere. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
@@ -11,10 +13,13 @@
 #include "executor/proxy/address.h"
 #include "executor/proxy/link_steps.h"
 
-enum { MAX_TRIES = 4 }; /* addresses of one name */
+enum { MAX_TRIES = 4 }; /* addresses of one name that are tried */
 
 /* ------------------------------------------------------------- connecting */
 
+/* Both sides are there. The client of a tunnel is told, and the server gets
+ * what came behind the head; a plain request begins with its head, written
+ * anew. */
 static void begin_passing(struct proxy_link *link)
 {
     static const char established[] =
@@ -32,6 +37,8 @@ static void begin_passing(struct proxy_link *link)
 
 static void try_next(struct proxy_link *link);
 
+/* The next address needs the same handle, which is free only now. */
+
 static void on_server_closed(uv_handle_t *handle)
 {
     struct side *side = handle->data;
@@ -41,6 +48,7 @@ static void on_server_closed(uv_handle_t *handle)
     link_release(link);
 }
 
+/* UV_ECANCELED: link_give_up() has closed it, and failure is the timeout. */
 static void on_connected(uv_connect_t *connect, int status)
 {
     struct proxy_link *link = connect->data;
@@ -139,6 +147,8 @@ static void on_looked_up(uv_getaddrinfo_t *lookup, int status,
     link_release(link);
 }
 
+/* In a thread of libuv's pool, which all doors share (main.c): MAX_LOOKUPS
+ * keeps one session from taking all of them. */
 static void look_up(struct proxy_link *link)
 {
     static const struct addrinfo hints = {
