@@ -36,8 +36,7 @@ bool seccomp_enter(const struct policy_filter *filter, struct err *err);
  * QUERN_WITHOUT_WALL names, with commas between them: those of this file, one
  * a namespace, what the root is made of (readonly, overlay, devices, proc,
  * quota), and those of the warden (users, watchdog, deadline, freeze, sweep,
- * nonce, bounds, images, files).
- */
+ * nonce, bounds, images, files). */
 bool wall_wanted(const char *name);
 
 /* Whether this kernel has it; for Landlock: landlock_abi(). */

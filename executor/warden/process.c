@@ -1,4 +1,4 @@
-/* process.c - what can be done with a process that one has a pidfd of. */
+/* process.c - what can be learned of, and done with, a process by its pidfd. */
 #include "executor/warden/process.h"
 
 #include <fcntl.h>

@@ -1,4 +1,8 @@
-/* serve.c - carries out what is asked of a session, one after the other. */
+/* serve.c - carries out what is asked of a session, one request after the
+ * other.
+ *
+ * Only in IDLE: no code of the session runs while its files are read or
+ * written. */
 #include <unistd.h>
 
 #include "executor/base/wire.h"
@@ -19,6 +23,8 @@ static void answer_opened(struct session *session,
     session->opened = true;
 }
 
+/* A file comes in pieces, a request each, with one ref. One answer: to the
+ * first piece that fails, or to the last. */
 static void serve_put(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
@@ -77,7 +83,8 @@ static struct list copy_env(struct arena *arena, const struct list *env)
     return (struct list){ to, env->count };
 }
 
-/* What a cell runs, also when it has to run again. */
+/* What a cell runs, copied: the request is freed when the cell begins, and the
+ * cell may have to run again. */
 static void keep_asked(struct cell_run *run, const struct frame *frame)
 {
     struct arena *arena = &run->asked_arena;
@@ -93,11 +100,13 @@ static void keep_asked(struct cell_run *run, const struct frame *frame)
     };
 }
 
+/* Flags are cleared before the state is entered: what is recorded from here on
+ * is about this cell. */
 enum pace session_begin_cell(struct session *session)
 {
     struct cell_run *run = &session->run;
     struct err err;
-    /* Asked for while it was to run again. */
+    /* An interrupt that came while it waited to run again. */
     bool interrupt = run->times > 0 && session->flags.interrupt;
     run->again = run->figures = run->drew = false;
     run->times++;
@@ -107,10 +116,13 @@ enum pace session_begin_cell(struct session *session)
     tool_begin(session, run->asked.tools.len > 0);
     session_measure(session);
     if (!interpreter_cell(session->interpreter, &run->asked, &err))
-        session->flags.interrupt = true; /* bounds are the format's: our bug */
+        session->flags.interrupt = true; /* too large for a frame, though what
+                                            came in a frame is not: our bug */
     return AGAIN;
 }
 
+/* The call is remembered before the cell begins: who asks for it again, from
+ * whatever connection, finds it and does not start it twice. */
 static enum pace serve_run(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
@@ -163,6 +175,7 @@ static enum pace finish_sending(struct session *session)
     return AGAIN;
 }
 
+/* A piece at a time, at the pace of the peer. */
 enum pace step_sending(void *owner)
 {
     struct session *session = owner;
@@ -182,7 +195,8 @@ enum pace step_sending(void *owner)
         .offset = session->sending.sent,
     };
     session->sending.sent += (size_t)got;
-    /* It may be growing: no further than it was, nor than there is. */
+    /* A file that grows is sent up to the size that it had, one that was cut up
+     * to its end. */
     frame.last = got == 0 || session->sending.sent >= session->sending.bytes;
     peer_answer(peer, session->first->frame.ref, frame);
     alarm_set(session->deadline, SEND_MS);

@@ -1,4 +1,10 @@
-/* session.c - the machine of a session. */
+/* session.c - the machine of a session: its table, what callbacks record, and
+ * how it is opened.
+ *
+ * What the interpreter sends is hostile once a cell has run. Callbacks only
+ * record it, within limits; what follows is decided by the steps. Running the
+ * machine may free the session, so session_run() is the last thing that a
+ * callback does. */
 #include "executor/warden/session.h"
 
 #include <assert.h>
@@ -14,8 +20,8 @@
 #include "executor/warden/sessions.h"
 
 enum {
-    OPEN_MS = 60000, /* the first one waits for all imports of Python */
-    TRACE_MS = 20,   /* to say which line it is at: it takes memory meanwhile */
+    OPEN_MS = 60000, /* the first session waits for all imports of Python */
+    TRACE_MS = 20,   /* to tell its line: meanwhile it takes more memory */
     KILL_MS = 5000,
     SWEEP_MS = 3000,
     PARK_MS = 2000, /* and as long once more when it was interrupted */
@@ -112,6 +118,8 @@ static uint64_t deadline_ms(const struct session *session)
     return session->sessions->settings->idle_ms;
 }
 
+/* An installation must not call back into another state than the one that asked
+ * for it. */
 static void on_entered(void *owner)
 {
     struct session *session = owner;
@@ -127,6 +135,7 @@ void session_enter(struct session *session, enum session_state next)
     machine_go(&session->machine, next);
 }
 
+/* From outcome_begin() to outcome_say(), through all states in between. */
 bool session_runs_cell(const struct session *session)
 {
     return session->run.call;
@@ -137,6 +146,8 @@ uint64_t session_cells_before(const struct session *session)
     return session->cells.count - session_runs_cell(session);
 }
 
+/* Without the running cell the snapshot has seen the code before it. A save has
+ * no number: it changes no variables. */
 void session_note_snapshot(struct session *session, uint64_t cells)
 {
     bool before =
@@ -198,7 +209,7 @@ static void on_swept(void *owner, bool clean)
 static void on_parked(void *owner, const char *failure)
 {
     struct session *session = owner;
-    if (failure) { /* the one before stays, if there is one */
+    if (failure) { /* the snapshot before stays, if there is one */
         log_line("session.unparked", session->name, "no snapshot: %s", failure);
         snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
                  "%s", failure);
@@ -210,7 +221,8 @@ static void on_parked(void *owner, const char *failure)
     session_run(session);
 }
 
-/* Not without a box: others' memory would count too. */
+/* Without a box there is nothing to measure it by: the folder's file system and
+ * /proc are also those of others. */
 static void look_at_memory(struct session *session)
 {
     const struct box *box = interpreter_box(session->interpreter);
@@ -226,6 +238,8 @@ static void look_at_memory(struct session *session)
         session->run.cell.peak_bytes = taken;
 }
 
+/* The memory is looked at when it dies: if the kernel killed it because the box
+ * had none left, the outcome is "memory" and not "crashed". */
 static void on_dead(void *owner)
 {
     struct session *session = owner;
@@ -240,7 +254,7 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     session->at_exit =
         frame->type == GUEST_DONE ? frame->at_exit : session->at_exit;
     if (frame->type == GUEST_DONE && !session->run.call) {
-        session->flags.done = true; /* it leaves: nobody waits for an outcome */
+        session->flags.done = true; /* LEAVING: nobody waits for an outcome */
         session_run(session);
     } else if (frame->type == GUEST_DISPLAY || frame->type == GUEST_UPDATE) {
         outcome_display(session, frame);
@@ -277,13 +291,14 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
         .data = bytes,
     };
     if (!session->run.call)
-        return; /* it leaves: nobody listens */
+        return; /* LEAVING: nobody listens */
     call_say(session->run.call, &frame);
     session_slow_down(session);
 }
 
-/* Where it is while its memory comes to an end: when the kernel kills it, there
- * is nobody left to ask. Not again until it has grown, nor often. */
+/* Asks which line the code is at while its memory comes to an end: when the
+ * kernel has killed it, there is nobody left to ask. It is asked again only
+ * when it has grown by a sixteenth of the limit. */
 static void trace_growth(struct session *session)
 {
     struct cell_run *run = &session->run;
@@ -362,7 +377,8 @@ enum pace session_end(struct session *session)
     return AGAIN;
 }
 
-/* An interpreter that cannot be replaced takes its box along. */
+/* When no other interpreter can be had, the box goes, too, and with it the
+ * files. The next cell is told. */
 static void lose_files(struct session *session, const char *why)
 {
     if (!session->opened || !session->interpreter)
@@ -375,7 +391,8 @@ static void lose_files(struct session *session, const char *why)
     session->loss.emptied = true;
 }
 
-/* Whoever asked is told; a session that never was does not stay. */
+/* No interpreter can be had. Whoever asked is told. A session that was never
+ * opened ends, unless somebody else has asked for it meanwhile. */
 static enum pace fail_open(struct session *session, const struct err *err)
 {
     struct err why = *err; /* it may be the request's own */
@@ -399,7 +416,7 @@ static enum pace fail_open(struct session *session, const struct err *err)
     return session->opened || session->first ? AGAIN : session_end(session);
 }
 
-/* It is there, or there again: after a cell that was killed. */
+/* The interpreter is there, or there again after a cell was killed. */
 static enum pace opened(struct session *session)
 {
     session->born_bytes = interpreter_bytes(session->interpreter);
@@ -425,7 +442,7 @@ static void begin(struct session *session, struct interpreter *interpreter)
     interpreter_use(interpreter, events);
 }
 
-/* One that is ready; or else one is born into a box. */
+/* One from the pool, if it has one that fits; else one is born into a box. */
 static enum pace find_interpreter(struct session *session)
 {
     struct sessions *all = session->sessions;
@@ -462,8 +479,9 @@ static enum pace step_opening(void *owner)
     struct interpreter *interpreter = session->interpreter;
     if (session->flags.closing)
         return session_end(session);
-    /* The zygote may have died over it: once more, in a box of its own. */
-    bool keeps = session->run.call != NULL; /* its files, for a cell */
+    /* The zygote may have died while it forked: once more, in a new box. But
+     * not if a cell is to run again: its files are in this box. */
+    bool keeps = session->run.call != NULL;
     if (session->flags.dead && !session->retried && !keeps) {
         log_line("session.again", session->name, "%s",
                  interpreter_cause(interpreter));
@@ -488,8 +506,8 @@ static enum pace step_opening(void *owner)
                                     : find_interpreter(session);
 }
 
-/* What a cell changes in the very tick of the clock in which its files were
- * looked at would look as if it had not. */
+/* A file that a cell changes in the same tick of the files' clock in which the
+ * files were listed would look unchanged: so it waits for the next tick. */
 static bool waits_for_tick(struct session *session)
 {
     if (session->first->frame.type != FRAME_RUN)
@@ -546,6 +564,7 @@ struct session *session_new(struct sessions *sessions, struct view name,
     return session;
 }
 
+/* Not found by its name any more; nothing below calls back into it. */
 void session_free(struct session *session)
 {
     struct err err;
