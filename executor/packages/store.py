@@ -59,8 +59,8 @@ class Store:
         return self.find(wheel.sha256)
 
     def prune(self):
-        """Drops wheels that were not used for longest, when there are too many bytes and
-    nobody else uses the store."""
+        """Drops wheels that were not used for longest, when there are too many bytes
+        and nobody else uses the store."""
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
