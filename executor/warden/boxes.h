@@ -25,10 +25,9 @@ struct boxes;
  * callback. While waiting it is in a list: boxes_forget() before it goes. */
 struct box_request {
     struct box_request *next;
-    uint64_t
-        disk_bytes;  /* its quota; boxes that stand ready have the largest */
-    struct box *box; /* the answer: a box, now the waiter's; or NULL, */
-    struct err err;  /* ... and why */
+    uint64_t disk_bytes; /* its quota; those that stand ready have the most */
+    struct box *box;     /* the answer: a box, now the waiter's; or NULL, */
+    struct err err;      /* ... and why */
     void (*on_answer)(void *owner);
     void *owner;
     bool waiting;

@@ -20,10 +20,9 @@ struct cgroups {
     struct cgroup_folder places[CGROUP_DOORS];
     size_t count;
     unsigned int controllers;
-    uint64_t numbers; /* of boxes so far: names of their cgroups */
-    struct cgroup
-        *left; /* of boxes that are over, but could not be removed yet */
-    struct err missing; /* why there is not more */
+    uint64_t numbers;    /* of boxes so far: names of their cgroups */
+    struct cgroup *left; /* of boxes that are gone; not removed yet */
+    struct err missing;  /* why there is not more */
 };
 
 struct cgroup {

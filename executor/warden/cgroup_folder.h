@@ -9,11 +9,10 @@
 #include "schemas/message/err.h"
 
 struct cgroup_folder {
-    int version; /* of cgroups, 1 or 2 */
-    unsigned int
-        controllers; /* bits of enum controller: its cgroups have them */
-    int folder;      /* descriptor, locked while this executor lives */
-    char name[24];   /* of the folder: our pid */
+    int version;              /* of cgroups, 1 or 2 */
+    unsigned int controllers; /* of its cgroups: bits of enum controller */
+    int folder;               /* descriptor, locked while this executor lives */
+    char name[24];            /* of the folder: our pid */
 };
 
 /* Makes the folder, gives it to that user, and removes those of executors that

@@ -124,7 +124,7 @@ struct cell_run {
 struct session_snapshot {
     uint64_t cell;      /* of cells.count, the last one that it has seen */
     uint64_t number;    /* the same cell, as the consumer numbers it */
-    char why_none[120]; /* the last one was not made; empty: it was, and if
+    char why_none[120]; /* why the last was not made; empty: it was made, and if
                            there is none now, it has ended */
     bool warned;        /* the cell that ran has said that there is none */
     bool hurried; /* the one being made was interrupted: next is killing */
@@ -146,7 +146,7 @@ struct cell_counts {
 
 /* The workspace, as it was when nothing ran in it. */
 struct session_files {
-    struct file_listing seen; /* what the next cell changes, it changes here */
+    struct file_listing seen; /* the changes of a cell are told against it */
     bool stale;               /* something changed since: list it again */
     uint64_t failed_put;      /* ref of a file that failed: its other pieces are
                                  ignored; 0: none */
@@ -184,7 +184,8 @@ struct session {
     bool filled;         /* a cell has ended in it: there are variables */
     bool at_exit;        /* functions wait for its end, said its last cell */
     bool retried;        /* one died while it was opened: the last try */
-    const char *blame;   /* why it is killed; NULL: it died by itself */
+    const char
+        *blame; /* why we kill it; NULL: it died, or its cell is stopped */
 
     struct cell_counts cells;
     struct cell_run run;

@@ -54,9 +54,8 @@ struct zygote {
     struct loop_alarm *answer;    /* is due from the one that forks */
     struct loop_alarm *loading;   /* is due to be over; or: start the next */
     struct child_process *wanted; /* in the order of asking */
-    struct child_process
-        *asked; /* whose answer is due; NULL: it was forgotten meanwhile */
-    bool due;   /* an answer */
+    struct child_process *asked; /* its answer is due; NULL: it was forgotten */
+    bool due;                    /* an answer */
     struct child_process *living[PID_BUCKETS]; /* by pid */
     uint64_t numbers;                          /* of forks asked for so far */
     struct orphans *orphans;
