@@ -39,9 +39,8 @@ enum inbox_news {
 void inbox_init(void);
 
 /* From now on, what is for the waiter is kept in it: so it is called before the
- * question is sent. Python handles signals in the main thread: one that comes
- * just before that thread waits would not wake it, so it is watchful in a cell.
- */
+ * question is sent. Python handles signals in the main thread. One that comes
+ * just before that thread waits would not wake it: it must be watchful then. */
 void inbox_expect(struct inbox_waiter *waiter, uint64_t nonce, uint64_t number);
 /* Waits for its frame, or reads for all. Call it without Python's lock: it may
  * take long. */

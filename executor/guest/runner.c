@@ -66,8 +66,8 @@ static void enter_folder(int folder)
 
 /* The order matters. Cgroups first, as the box's user may not join them. Then
  * the user; then the descriptors, of which none but ours may be open when code
- * of a cell runs: with a descriptor of a namespace or a folder of the host it
- * could leave the box. The walls last, and Python's part within them. */
+ * of a cell runs: by one of a namespace, or of a folder of the host, it might
+ * leave the box. The walls last, and Python's part within them. */
 static void prepare(const struct session_limits *limits, bool online,
                     const int fds[FORK_FDS])
 {

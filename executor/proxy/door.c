@@ -11,8 +11,7 @@
 #include "executor/proxy/link.h"
 
 enum {
-    BACKLOG =
-        16, /* connections that the kernel takes before they are accepted */
+    BACKLOG = 16, /* connections that the kernel lets wait */
     TICK_MS = 100,
     ENTRY = 1000,      /* one link: entries are counted in thousandths */
     MOST_MS = 1000000, /* an idle door is filled up long before: no overflow */

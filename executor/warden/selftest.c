@@ -18,8 +18,8 @@ static const struct {
     const char *name;
     const char *code;
     int status;
-    const char
-        *result; /* text of the value, or the exception's name; NULL: any */
+    /* Text of the value, or the exception's name; NULL: any. */
+    const char *result;
     enum row_place place;
 } rows[] = {
     { "a cell runs", "1 + 1", CELL_OK, "2", ANYWHERE },

@@ -146,8 +146,8 @@ uint64_t session_cells_before(const struct session *session)
     return session->cells.count - session_runs_cell(session);
 }
 
-/* Without the running cell the snapshot has seen the code before it. A save has
- * no number: it changes no variables. */
+/* If a cell of code runs, the snapshot was made before it, and its number is
+ * that of the cell before. Saves have no numbers. */
 void session_note_snapshot(struct session *session, uint64_t cells)
 {
     bool before =

@@ -50,7 +50,7 @@ static struct session *find(struct sessions *sessions, struct view name)
     return session;
 }
 
-/* act may free the session that it is given, and no other. */
+/* act may free the session that it is given, but not the one behind it. */
 static void do_to_all(struct sessions *sessions,
                       void (*act)(struct session *session, void *with),
                       void *with)
