@@ -100,7 +100,7 @@ enum pace step_running(void *owner)
 /* It obeyed: nothing is lost. */
 static enum pace stopped(struct session *session)
 {
-    const struct cell_run *run = &session->run;
+    const struct running_cell *run = &session->run;
     if (run->cell.status == CELL_INTERRUPTED && run->stop == STOP_LIMIT)
         outcome_set(session, CELL_TIMEOUT, CELL_KEPT,
                     "stopped at its limit of %.1f s; variables are kept",

@@ -35,7 +35,7 @@ static bool is_module(struct view name)
 /* The interpreter claims it: it must be a name, and nothing else. */
 void installing_missed(struct session *session, struct view module)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     run->missing[0] = '\0';
     if (run->cell.status == CELL_ERROR && is_module(module))
         snprintf(run->missing, sizeof(run->missing), "%.*s", VIEW_ARG(module));
@@ -43,7 +43,7 @@ void installing_missed(struct session *session, struct view module)
 
 bool installing_is_due(const struct session *session)
 {
-    const struct cell_run *run = &session->run;
+    const struct running_cell *run = &session->run;
     return run->missing[0] && run->stop == STOP_NONE &&
            run->times < MAX_TIMES && session->sessions->packages &&
            box_packages(interpreter_box(session->interpreter));

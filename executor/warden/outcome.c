@@ -21,7 +21,7 @@ enum {
                                 sends fewer in an hour */
 };
 
-static void clear_cell(struct cell_run *run)
+static void clear_cell(struct running_cell *run)
 {
     arena_finish(&run->arena);
     run->cell = (struct cell){ 0 };
@@ -42,11 +42,11 @@ void outcome_begin(struct session *session, struct session_call *call,
                    const struct frame *frame, uint64_t limit_ms)
 {
     int task = frame->task;
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     arena_finish(&run->arena);
     arena_finish(&run->asked_arena);
     session->cells.count++;
-    *run = (struct cell_run){
+    *run = (struct running_cell){
         .call = call,
         .asked.task = task,
         .number = number_of(session, frame),
@@ -67,16 +67,16 @@ void outcome_begin(struct session *session, struct session_call *call,
 
 void outcome_restart(struct session *session)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     int state = run->cell.state;
     clear_cell(run);
     run->cell.state = state;
     run->cell.reason = view_of(run->reason);
 }
 
-static void add_reason(struct cell_run *run, const char *format,
+static void add_reason(struct running_cell *run, const char *format,
                        va_list arguments) __attribute__((format(printf, 2, 0)));
-static void add_reason(struct cell_run *run, const char *format,
+static void add_reason(struct running_cell *run, const char *format,
                        va_list arguments)
 {
     size_t len = strlen(run->reason);
@@ -89,7 +89,7 @@ static void add_reason(struct cell_run *run, const char *format,
 void outcome_set(struct session *session, enum cell_status status,
                  enum cell_state state, const char *format, ...)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     va_list arguments;
     va_start(arguments, format);
     add_reason(run, format, arguments);
@@ -138,7 +138,7 @@ static void tell_dropped(struct list *bundle, const struct list *dropped,
 
 /* Why a part is dropped; NULL: it is passed on. bytes: of the parts that are
  * passed on so far, with which it has to fit a frame. */
-static const char *why_not(struct cell_run *run, const struct pair *part,
+static const char *why_not(struct running_cell *run, const struct pair *part,
                            size_t bytes)
 {
     struct image_size size;
@@ -182,7 +182,7 @@ static struct list sound_parts(struct session *session,
 void outcome_display(struct session *session, const struct guest_frame *told)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     bool update = told->type == GUEST_UPDATE;
     bool full = run->bundles >= MAX_CELL_BUNDLES ||
                 (run->displays >= MAX_DISPLAYS && !update);
@@ -214,7 +214,7 @@ static void answer_clear(struct session *session, uint64_t number)
 
 void outcome_clear(struct session *session, const struct guest_frame *told)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     answer_clear(session, told->number);
     if (!run->call)
         return; /* LEAVING: nobody listens */
@@ -250,7 +250,7 @@ void outcome_done(struct session *session, const struct guest_frame *done)
 /* After the frame was sent: nobody has to wait for the log. */
 static void log_outcome(const struct session *session)
 {
-    const struct cell_run *run = &session->run;
+    const struct running_cell *run = &session->run;
     log_line("cell.done", session->name, "cell %llu: %s, %s%s%s",
              (unsigned long long)run->number,
              cell_status_names[run->cell.status],
@@ -263,7 +263,7 @@ static void log_outcome(const struct session *session)
 void outcome_say(struct session *session, bool emptied)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     struct cell *cell = &run->cell;
     struct file_listing after = { 0 };
     struct list files = { 0 };

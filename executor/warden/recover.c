@@ -75,7 +75,7 @@ static void warn(struct session *session)
 }
 
 /* It leaves variables as they were. */
-static bool changes_nothing(const struct cell_run *run)
+static bool changes_nothing(const struct running_cell *run)
 {
     return run->asked.task == TASK_SAVE;
 }
@@ -223,7 +223,7 @@ enum pace session_kill(struct session *session)
 static const char *what_happened(const struct session *session, char *text,
                                  size_t size)
 {
-    const struct cell_run *run = &session->run;
+    const struct running_cell *run = &session->run;
     double limit = (double)run->limit_ms / 1000;
     unsigned long long grace_ms = session_grace_ms(session);
     const char *cause = session->blame
@@ -263,7 +263,7 @@ static enum cell_status status_of(const struct session *session)
         [STOP_ASKED] = CELL_INTERRUPTED,
         [STOP_MEMORY] = CELL_MEMORY,
     };
-    const struct cell_run *run = &session->run;
+    const struct running_cell *run = &session->run;
     if (session->flags.done && run->stop != STOP_MEMORY)
         return (enum cell_status)run->cell.status;
     return statuses[run->stop];
@@ -308,7 +308,7 @@ static enum cell_state state_now(const struct session *session, bool back,
 static void tell(struct session *session, bool back)
 {
     char what[200], now[192], line[40] = "";
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
     if (!session_runs_cell(session)) {

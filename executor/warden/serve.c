@@ -85,7 +85,7 @@ static struct list copy_env(struct arena *arena, const struct list *env)
 
 /* What a cell runs, copied: the request is freed when the cell begins, and the
  * cell may have to run again. */
-static void keep_asked(struct cell_run *run, const struct frame *frame)
+static void keep_asked(struct running_cell *run, const struct frame *frame)
 {
     struct arena *arena = &run->asked_arena;
     run->asked = (struct guest_frame){
@@ -104,7 +104,7 @@ static void keep_asked(struct cell_run *run, const struct frame *frame)
  * is about this cell. */
 enum pace session_begin_cell(struct session *session)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     struct err err;
     /* An interrupt that came while it waited to run again. */
     bool interrupt = run->times > 0 && session->flags.interrupt;

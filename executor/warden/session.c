@@ -301,7 +301,7 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
  * when it has grown by a sixteenth of the limit. */
 static void trace_growth(struct session *session)
 {
-    struct cell_run *run = &session->run;
+    struct running_cell *run = &session->run;
     uint64_t limit = session->limits.memory_bytes;
     uint64_t taken = memory_peak_bytes(interpreter_box(session->interpreter));
     if (session->machine.state != SESSION_RUNNING || taken < limit / 4 * 3 ||

@@ -84,7 +84,7 @@ enum cell_stop {
 
 /* The cell that runs, and what is known of its end. outcome_begin() sets all of
  * it anew; outcome_say() ends it. */
-struct cell_run {
+struct running_cell {
     struct session_call *call; /* in calls; NULL: no cell runs */
     uint64_t number;           /* as the consumer counts, else as we do */
     uint64_t limit_ms, started_ms;
@@ -188,7 +188,7 @@ struct session {
         *blame; /* why we kill it; NULL: it died, or its cell is stopped */
 
     struct cell_counts cells;
-    struct cell_run run;
+    struct running_cell run;
     struct install *install; /* that goes on, for the cell; NULL: none */
     struct session_snapshot snapshot;
     struct session_loss loss;
