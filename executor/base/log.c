@@ -14,7 +14,8 @@ enum {
         8 * MAX_SENTENCE_BYTES, /* escaped at its worst, and more */
 };
 
-/* Text of sessions and files is hostile; people read logs on terminals. */
+/* Text of sessions and names of files are hostile, and people read logs on
+ * terminals: escape sequences must not reach them. */
 static void add_string(struct buf *line, const char *name, const char *text)
 {
     struct view rest = view_of(text);

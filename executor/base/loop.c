@@ -1,4 +1,7 @@
-/* loop.c - libuv's polls and timers. */
+/* loop.c - libuv's polls and timers.
+ *
+ * A handle of libuv may be freed only in its close callback, so watch and alarm
+ * are allocated on their own and freed there. */
 #include "executor/base/loop.h"
 
 #include <stdlib.h>
@@ -8,8 +11,8 @@
 struct watch {
     uv_poll_t poll;
     int fd;
-    int wanted;
-    int polled; /* at least what is wanted */
+    int wanted; /* by the owner: UV_READABLE, UV_WRITABLE */
+    int polled; /* by libuv: at least what is wanted */
     watch_callback *callback;
     void *owner;
 };
@@ -126,6 +129,8 @@ struct loop_alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback,
     return alarm;
 }
 
+/* libuv counts from the time at which this turn of the loop began: a long
+ * callback would shorten the alarm. */
 void alarm_set(struct loop_alarm *alarm, uint64_t after_ms)
 {
     uv_update_time(alarm->timer.loop);

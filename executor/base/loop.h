@@ -1,15 +1,17 @@
 /* loop.h - libuv's polls and timers, with the life cycle that machines want.
  *
- * Both live on the heap and are gone for their owner at once: after free no
- * callback comes, though libuv lets go of the memory a turn later. */
+ * After free no callback comes, also when it is called in a callback; libuv
+ * lets go of the memory a turn later. */
 #ifndef EXECUTOR_BASE_LOOP_H
 #define EXECUTOR_BASE_LOOP_H
 
 #include <stdint.h>
 #include <uv.h>
 
-/* A descriptor that is waited for. */
+/* A descriptor that is waited for: a socket, a pipe or a pidfd. */
 struct watch;
+/* events: those that are wanted now. An error counts as all of them: read() or
+ * write() tells more. */
 typedef void watch_callback(void *owner, int events);
 
 /* Takes fd. Waits for nothing yet. */
@@ -26,12 +28,13 @@ typedef void alarm_callback(void *owner);
 
 struct loop_alarm *alarm_new(uv_loop_t *loop, alarm_callback *callback,
                              void *owner);
-void alarm_set(struct loop_alarm *alarm,
-               uint64_t after_ms); /* once, from now */
+/* Once, from now; in place of what was set before. 0: in the next turn. */
+void alarm_set(struct loop_alarm *alarm, uint64_t after_ms);
 void alarm_stop(struct loop_alarm *alarm);
 void alarm_free(struct loop_alarm *alarm); /* accepts NULL */
 
-/* calloc() that aborts: a warden without memory must start again. */
+/* calloc() that aborts: a process without memory must start again, in a state
+ * that is known. */
 void *allocate(size_t size);
 
 /* Milliseconds of a clock that only goes forward. */

@@ -1,4 +1,7 @@
-/* wire.c - bytes and descriptors over unix sockets. */
+/* wire.c - bytes and descriptors over unix sockets.
+ *
+ * Hostile code can send descriptors, too: each that arrives is given to the
+ * caller or closed here, and none is inherited by programs that we start. */
 #include "executor/base/wire.h"
 
 #include <string.h>

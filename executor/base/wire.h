@@ -8,9 +8,11 @@
 
 enum { WIRE_FDS = 16 };
 
-/* As sendmsg() and recvmsg(); flags: MSG_DONTWAIT or 0. Received descriptors
- * are close-on-exec; *count: in, how many there is room for, at most WIRE_FDS;
- * out, how many came. */
+/* As sendmsg() and recvmsg(); flags: MSG_DONTWAIT or 0. Descriptors that are
+ * sent stay the caller's. Those that are received become the caller's, also
+ * when the bytes make no sense, and are close-on-exec. *count: in, how many
+ * there is room for, at most WIRE_FDS; out, how many came. More are closed, or
+ * never taken. */
 ssize_t wire_send(int fd, struct view bytes, const int *fds, size_t count,
                   int flags);
 ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count,

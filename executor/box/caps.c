@@ -1,4 +1,8 @@
-/* caps.c - gives up every capability, and the ways to get them back. */
+/* caps.c - gives up every capability, and the ways to get them back.
+ *
+ * A process that has entered a box has every capability in its user namespace:
+ * it could mount, and configure the network. no_new_privs makes setuid programs
+ * and file capabilities void for it and all its children. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -8,8 +12,8 @@
 
 #include "executor/box/walls.h"
 
-/* Dropping from the bounding set takes CAP_SETPCAP; who has none to begin with
- * cannot gain from the set once no_new_privs stands. */
+/* Dropping from the bounding set takes CAP_SETPCAP. A process that has none to
+ * begin with (EPERM) cannot gain from the set once no_new_privs is set. */
 static bool drop_bounding(void)
 {
     for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0;

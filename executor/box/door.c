@@ -1,7 +1,9 @@
 /* door.c - the only place that code in a box can connect to.
  *
- * The box's network namespace has nothing but its own loopback; what listens
- * there is accepted from outside, by quern-proxy. */
+ * The box's network namespace has nothing but its own loopback. The socket that
+ * listens there goes to the warden, and from it to quern-proxy, which accepts
+ * connections from outside. Code in the box cannot listen in its place: the
+ * port is taken before any code runs. */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -14,6 +16,7 @@
 
 enum { BACKLOG = 16 };
 
+/* Needs CAP_NET_ADMIN in the box, which harden() takes away later. */
 static void raise_loopback(void)
 {
     struct ifreq request = { .ifr_name = "lo" };

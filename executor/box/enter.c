@@ -1,4 +1,7 @@
-/* enter.c - fork() into the namespaces of a box. */
+/* enter.c - fork() into the namespaces of a box.
+ *
+ * The zygote does this for each session, and a runner forks its snapshot in the
+ * same way, without namespaces. */
 #include "executor/box/enter.h"
 
 #include <errno.h>
@@ -26,6 +29,8 @@ const struct namespace_kind namespace_kinds[BOX_NAMESPACES] = {
     [FORK_PID_NS] = { "pid", CLONE_NEWPID },
 };
 
+/* "0" is the writer itself. A door of a hierarchy that is not there is open on
+ * /dev/null. */
 bool cgroups_enter(const int doors[CGROUP_DOORS])
 {
     for (size_t i = 0; i < CGROUP_DOORS; i++)
@@ -34,6 +39,9 @@ bool cgroups_enter(const int doors[CGROUP_DOORS])
     return true;
 }
 
+/* Not by setresuid() of the C library: that looks for the threads of the
+ * process, and in a child that shares the memory of the warden (visit.c) it
+ * would find the warden's. */
 bool box_become_user(void)
 {
     return syscall(SYS_setresgid, BOX_USER, BOX_USER, BOX_USER) == 0 &&
@@ -56,7 +64,9 @@ static bool enter_one(const int namespaces[BOX_NAMESPACES], enum fork_fd which)
            setns(namespaces[which], namespace->type) == 0;
 }
 
-/* In the child, which has entered the user and the pid namespace. */
+/* In the child, which has entered the user and the pid namespace: the others
+ * need the capabilities that the user namespace has given. A child that could
+ * not enter one of them must not live: it would run code outside of a wall. */
 static void enter_rest(const int namespaces[BOX_NAMESPACES])
 {
     for (enum fork_fd i = FORK_USER_NS + 1; i < FORK_PID_NS; i++)
@@ -67,15 +77,19 @@ static void enter_rest(const int namespaces[BOX_NAMESPACES])
         }
 }
 
+/* The user namespace first: without its capabilities no other can be entered.
+ * Entering a pid namespace changes nothing for the caller; its next child is in
+ * there. */
 static bool enter_first(const int namespaces[BOX_NAMESPACES])
 {
     return !namespaces || (enter_one(namespaces, FORK_USER_NS) &&
                            enter_one(namespaces, FORK_PID_NS));
 }
 
-/* A passing process, which enters the namespaces, if any, and forks there. It
- * shares our memory (vfork), so that the memory is copied once, not twice; the
- * child is orphaned when it ends. */
+/* A passing process enters the namespaces, if any, forks there and ends. It
+ * shares our memory (vfork), so that the memory is copied once, not twice: what
+ * it writes to child and error, we read. We stand still until it has ended, and
+ * so its child is an orphan when this returns. */
 static pid_t fork_in_passing(const int namespaces[BOX_NAMESPACES])
 {
     volatile pid_t child = -1;
@@ -89,7 +103,7 @@ static pid_t fork_in_passing(const int namespaces[BOX_NAMESPACES])
         if (enter_first(namespaces))
             child = fork();
         if (child == 0)
-            return 0;
+            return 0; /* in the child, whose memory is a copy */
         error = errno;
         _exit(0);
     }
@@ -117,8 +131,10 @@ pid_t box_fork(const int namespaces[BOX_NAMESPACES])
     return child;
 }
 
-/* In the child. The passing process holds locks in the memory that it shares
- * with our parent: a sweep that ended it too early would leave them locked. */
+/* In the child. fork() of the C library holds locks in the passing process,
+ * whose memory is our parent's: if a sweep ended it before fork() has let go of
+ * them, our parent would wait for them for ever. So the child does not show
+ * itself to the warden before the passing process has ended. */
 static void wait_for_passing(void)
 {
     pid_t passing = getppid();
@@ -131,7 +147,8 @@ static void wait_for_passing(void)
     close(fd);
 }
 
-/* The end of the passing process is no news for the caller's own handler. */
+/* The end of the passing process is no news for the caller's own handler, which
+ * may be one that a cell has installed. */
 pid_t orphan_fork(void)
 {
     struct sigaction quiet = { .sa_handler = SIG_DFL }, before;

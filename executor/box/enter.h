@@ -1,10 +1,10 @@
 /* enter.h - how a process gets into a box.
  *
  * A box is handed on as descriptors of its namespaces, in the order of enum
- * fork_fd. Whoever holds them and runs as the user that made the box can send
- * a child in: entering the user namespace first gives the rights that the
- * others ask for, so nobody outside needs any capability. walls_enter() takes
- * these rights away again. */
+ * fork_fd. Whoever holds them and is the box's user, or owns the pool that this
+ * user is of, can send a child in. The user namespace is entered first: it
+ * gives the capabilities that the others ask for, so nobody outside needs any.
+ * walls_enter() takes them away again. */
 #ifndef EXECUTOR_BOX_ENTER_H
 #define EXECUTOR_BOX_ENTER_H
 
@@ -29,10 +29,11 @@ extern const struct namespace_kind namespace_kinds[BOX_NAMESPACES];
 enum { BOX_RUNNER_PID = 2 };
 
 /* Puts the caller into the cgroups of a box: from then on what it takes is
- * limited, and all that it starts. False: errno. */
+ * limited, and all that it starts. Before it becomes the box's user, which may
+ * not write there. doors are borrowed. False: errno. */
 bool cgroups_enter(const int doors[CGROUP_DOORS]);
 
-/* The status of a child that could not enter: it said why on stderr. */
+/* Exit status of a child that could not enter: why is on stderr. */
 enum { BOX_ENTER_FAILED = 71 };
 
 /* What the one user of a box is called inside. */
@@ -46,16 +47,16 @@ bool box_become_user(void);
  * use for them; walls_enter() does more. */
 bool box_forget_rights(void);
 
-/* fork(), with a child that is nobody's from its start: in a box, init reaps
- * it. Once it has returned in the child, the fork itself is over in the caller
- * as well. The caller's other children and what waits for them are not
- * disturbed; it may have other threads. */
+/* fork(), with a child that is an orphan from its start: in a box, init waits
+ * for it. When it returns in the child, it has returned in the caller as well,
+ * or is about to without taking a lock. The caller's other children, and what
+ * waits for them, are not disturbed; it may have other threads. */
 pid_t orphan_fork(void);
 
-/* fork(), with the child inside the box, at the box's root. To the caller it
- * is a child like any other: SIGCHLD, waitpid(). Gives its pid, 0 in the
- * child, -1 with errno. NULL: a plain fork, no box. The caller has one thread
- * and becomes a subreaper. */
+/* fork(), with the child inside the box, at the box's root, with capabilities
+ * in it but without walls. To the caller it is a child like any other: SIGCHLD,
+ * waitpid(). Gives its pid, 0 in the child, -1 with errno. NULL: a plain fork,
+ * no box. The caller has one thread and becomes a subreaper. */
 pid_t box_fork(const int namespaces[BOX_NAMESPACES]);
 
 #endif

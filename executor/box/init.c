@@ -1,7 +1,9 @@
 /* init.c - pid 1 of a box: reaps, and ends what a cell left running.
  *
- * It holds nothing that could leak and reads nothing that the box's code
- * wrote, but names of /proc. */
+ * It holds nothing that could leak, and reads nothing that the box's code wrote
+ * but the names in /proc. The kernel lets no process of the box kill it: as pid
+ * 1 of its namespace it only gets signals from inside that it handles, and it
+ * blocks all. When it ends, the kernel kills everything in the box. */
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -20,11 +22,12 @@
 
 enum {
     MAX_ROUNDS = 2000, /* the memory of a large process takes time to free */
-    ROUND_US = 1000, /* after the first ones: time for the dead to be reaped */
+    ROUND_US = 1000, /* after the quick rounds: time for those killed to end */
     QUICK_ROUNDS = 3,
-    STEP = 1024, /* of process numbers */
+    STEP = 1024, /* of process numbers, where none can be forked */
 };
 
+/* Of the last BOX_SWEEP: whom to spare, and to tell of when they end. */
 static pid_t kept[BOX_KEPT];
 
 static bool is_kept(pid_t pid)
@@ -35,12 +38,14 @@ static bool is_kept(pid_t pid)
     return false;
 }
 
+/* The warden may be gone: then the channel is closed, and the loop ends us. */
 static void say(struct box_word word)
 {
     send(BOX_CHANNEL, &word, sizeof(word), MSG_NOSIGNAL);
 }
 
-/* An orphan that was to be kept has nobody else who could tell how it ended. */
+/* A snapshot is an orphan, and so a child of ours: nobody else can tell how it
+ * ended. Of other orphans nobody wants to know. */
 static void reap(void)
 {
     int status;
@@ -71,9 +76,9 @@ static unsigned int kill_stray(pid_t pid)
     return 1;
 }
 
-/* Without /proc: every number up to the newest, which a fork tells. Where the
- * strays have taken all that there is of processes, it is further up, by a
- * step, until some are ended. */
+/* Without /proc: every number up to the newest one, which a fork tells. Where
+ * the strays have used up the limit of processes, no fork works: then a step
+ * further in each round, until some have ended. */
 static unsigned int kill_numbers(void)
 {
     static pid_t highest;
@@ -106,8 +111,9 @@ static unsigned int kill_strays(DIR *proc)
     return count;
 }
 
-/* In every round: a death may have woken them. The kernel continues stopped
- * processes of a process group that becomes orphaned. */
+/* In every round: a death may have woken them, as the kernel continues the
+ * stopped processes of a process group that becomes orphaned. A process that
+ * runs could start new strays for ever. */
 static void stop_kept(void)
 {
     for (size_t i = 0; i < BOX_KEPT; i++)
@@ -115,12 +121,14 @@ static void stop_kept(void)
             kill(kept[i], SIGSTOP);
 }
 
-/* A process that is forked while we kill is found in the next round; the limit
- * on processes bounds how many there can be. A process counts as ended a moment
- * before the kernel tells of its end, which may wake those kept. So a round
- * that found nobody is followed by one more: reap() waits for the kernel's lock
- * under which it tells, then they are stopped again, and what they have started
- * meanwhile is found. */
+/* Kills all but those kept. A process that is forked meanwhile is found in the
+ * next round; the limit on processes bounds how many there can be.
+ *
+ * A process counts as ended a moment before the kernel tells others of its end,
+ * and being told may wake those kept. So a round that found nobody is followed
+ * by one more: reap() takes the lock under which the kernel tells, so after it
+ * all has been told; then those kept are stopped again, and what they have
+ * started meanwhile is found. */
 static struct box_word sweep(DIR *proc)
 {
     struct box_word word = { .kind = BOX_SWEPT };

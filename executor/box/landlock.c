@@ -1,7 +1,7 @@
 /* landlock.c - which files may be touched, whatever the mounts say.
  *
- * Newer kernels add TCP, abstract sockets and signals to what is kept inside.
- */
+ * Newer kernels can also keep in TCP (ABI 4), abstract sockets and signals
+ * (ABI 6). quern-proxy uses it, too. */
 #include "executor/box/landlock.h"
 
 #include <errno.h>
@@ -50,6 +50,8 @@ int landlock_abi(void)
     return abi < 0 ? 0 : (int)abi;
 }
 
+/* All rights that this kernel knows are handled: what a plan does not allow is
+ * refused. A right of a newer kernel would be an error. */
 static struct ruleset ruleset_of(int abi)
 {
     struct ruleset ruleset = { .fs = FS_ABI_1 };
@@ -73,7 +75,9 @@ static int ruleset_open(const struct ruleset *ruleset)
                         0);
 }
 
-/* A path that is not there needs no rule. */
+/* A path that is not there, or that we may not reach, needs no rule. The kernel
+ * refuses a rule with rights that the ruleset does not handle, hence the mask
+ * in landlock_enter(). */
 static bool add_path(int ruleset_fd, const char *path, uint64_t access)
 {
     CLEANUP(cleanup_close) int fd = open(path, O_PATH | O_CLOEXEC);

@@ -1,4 +1,9 @@
-/* main.c - quern-box: makes boxes, as it is told; see box.h. */
+/* main.c - quern-box: makes boxes, as the warden orders; see box.h.
+ *
+ * The warden is trusted, and nothing else is read here: no code of a session
+ * runs in this process or can send to it. For each order it forks: the fork
+ * enters the cgroups of the box and becomes its user, and then clones the box's
+ * init into new namespaces. */
 #include <errno.h>
 #include <grp.h>
 #include <linux/sched.h>
@@ -15,6 +20,8 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
+/* The pool rides along only if the box gets a user of it. False: the channel is
+ * closed, or what came is no order; then quern-box ends. */
 static bool take_order(struct box_order *order, int fds[ORDER_FDS])
 {
     size_t count = ORDER_FDS;
@@ -24,20 +31,24 @@ static bool take_order(struct box_order *order, int fds[ORDER_FDS])
            count == (order->user ? ORDER_FDS : ORDER_POOL);
 }
 
-/* The pool is owned by our user, who may do in it what root may on a host, with
- * the ids that are mapped. What that gives ends with clone_init(), but for the
- * new namespaces. Changing users has hidden our /proc from ourselves. */
+/* Our user owns the pool: so whoever enters it has every capability there, and
+ * may become any of the ids that are mapped into it. After clone_init() these
+ * capabilities are gone: init has capabilities in the box's own user namespace
+ * only. A change of user clears the dumpable flag, which makes /proc/self
+ * root's: it is set again, because map_user() must write there. */
 static void become_user(uid_t user, int pool)
 {
     gid_t group = user;
     if (setns(pool, CLONE_NEWUSER) < 0)
         box_die("pool of user ids");
-    (void)setgroups(0, NULL); /* newgidmap may have forbidden it */
+    (void)setgroups(0, NULL); /* fails where newgidmap has forbidden it */
     if (setresgid(group, group, group) < 0 || setresuid(user, user, user) < 0 ||
         prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
         box_die("user of the box");
 }
 
+/* Init is a child of quern-box, as its maker ends at once (CLONE_PARENT). It is
+ * not known to the warden by its number: BOX_UP brings its pidfd. */
 static pid_t clone_init(void)
 {
     struct clone_args args = { .flags = CLONE_PARENT };
@@ -47,8 +58,11 @@ static pid_t clone_init(void)
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* In a process of its own: before anything of the box is made it goes into the
- * cgroups, where the file system counts too. */
+/* In a process of its own. The order of steps matters: first the cgroups, so
+ * that all memory of the box is charged to it, its file system included, and as
+ * our own user, since that of the box may not write to them. Then the user, so
+ * that the new user namespace is made by, and owned by, the box's user. No
+ * descriptor but the channel to the warden goes into the box. */
 static void carry_out(const struct box_order *order, const int fds[ORDER_FDS])
 {
     signal(SIGCHLD, SIG_DFL); /* init looks after those in the box */
@@ -70,8 +84,8 @@ static void carry_out(const struct box_order *order, const int fds[ORDER_FDS])
     init_serve();
 }
 
-/* A box sees the arguments of its init, which is a copy of this process: the
- * path by which it was started is the host's. */
+/* Code in a box can read the arguments of its init, which is a copy of this
+ * process. They must not tell a path of the host. */
 static void forget_path(char *started_as)
 {
     static const char name[] = "quern-box";
@@ -85,9 +99,11 @@ int main(int argc, char **argv)
     static struct box_order order;
     int fds[ORDER_FDS];
     sigset_t all;
-    sigfillset(&all); /* the end of the channel is the only one */
+    /* Only the end of its channel ends it: a signal to the whole process group
+     * (Ctrl-C) must not, while the warden still ends its sessions. */
+    sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    signal(SIGCHLD, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN); /* children need not be waited for */
     if (argc > 0)
         forget_path(argv[0]);
     syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
@@ -95,7 +111,9 @@ int main(int argc, char **argv)
         if (fork() == 0)
             carry_out(&order, fds);
         for (size_t i = 0; i < ORDER_FDS; i++)
-            close_fd(&fds[i]); /* that of a box that has no process tells it */
+            /* The box's channel, too: when no process has it any more, the
+             * warden sees that the box was not made. */
+            close_fd(&fds[i]);
     }
     if (errno == ENOTSOCK || errno == EBADF) {
         fprintf(stderr, "quern-box is started by quern-executor\n");

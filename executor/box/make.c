@@ -1,4 +1,8 @@
-/* make.c - what a box is made of: the list is box_make(). */
+/* make.c - what a box is made of: the list is box_make().
+ *
+ * This runs in the process that becomes the box's init, in namespaces that are
+ * new and hold nobody else. No code of a session runs in the box before BOX_UP:
+ * only then the warden has descriptors by which one could be sent in. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +16,7 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
-static int fds[BOX_FDS];
+static int fds[BOX_FDS]; /* for BOX_UP, in the order of enum box_fd */
 
 static void send_word(const struct box_word *word, const int *sent,
                       size_t count)
@@ -38,7 +42,10 @@ static void write_file(const char *path, const char *text)
     close(fd);
 }
 
-/* The one user of the box is outside the one that makes it. */
+/* The one user of the box is outside the one that makes it. No other id is
+ * mapped: code in the box can become nobody else, and files of other users
+ * belong to nobody there. An ordinary user may write gid_map only after
+ * setgroups() was denied for good. */
 static void map_user(uid_t uid, gid_t gid)
 {
     char map[64];
@@ -49,7 +56,9 @@ static void map_user(uid_t uid, gid_t gid)
     write_file("/proc/self/gid_map", map);
 }
 
-/* While the outer /proc is still there: the box may have none. */
+/* While the outer /proc is still there: the box may have none. Descriptors of
+ * the namespaces are all that it takes to enter the box; the warden keeps them,
+ * and code in the box cannot enter any: seccomp refuses setns(). */
 static void open_namespaces(void)
 {
     for (int i = 0; i < BOX_NAMESPACES; i++) {
@@ -65,14 +74,17 @@ static void open_namespaces(void)
         box_die("pidfd");
 }
 
+/* Or uname() would tell the host's. */
 static void set_names(void)
 {
     if (sethostname("box", 3) < 0 || setdomainname("", 0) < 0)
         box_die("host name");
 }
 
-/* Code in the box must get nothing by looking at, or at the memory of, its
- * init. */
+/* Init is of the same user as the code in its box. If it were dumpable, that
+ * code could trace it, write to its memory and use its channel to the warden.
+ * Without capabilities and behind seccomp, even an init that was taken over
+ * could not mount anything or enter a namespace. */
 static void harden(void)
 {
     struct err err = { 0 };
@@ -83,7 +95,8 @@ static void harden(void)
         box_die(err.text);
 }
 
-/* Those of the last ones that there are move up. */
+/* Of the last two descriptors, door and /proc, either may be missing; then
+ * those behind it move up. The warden knows whether there is a door. */
 static void hand_over(int door, unsigned int host_parts)
 {
     size_t count = BOX_FD_DOOR;
@@ -103,6 +116,10 @@ static void hand_over(int door, unsigned int host_parts)
         close(fds[i]);
 }
 
+/* In this order: maps first, because without them no file can be made in the
+ * new root; the namespaces while the host's /proc can be seen; name and
+ * loopback while there are capabilities; BOX_UP when all walls of init stand.
+ */
 void box_make(const struct box_order *order, uid_t uid, gid_t gid)
 {
     map_user(uid, gid);

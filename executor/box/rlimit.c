@@ -1,4 +1,7 @@
-/* rlimit.c - the limits that the kernel keeps for every process. */
+/* rlimit.c - the limits that the kernel keeps for every process.
+ *
+ * Children inherit them, and nobody in the box may raise a hard limit. Where a
+ * box has no cgroup they are, with the watchdog, all that bounds memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +14,12 @@
 enum {
     MAX_OPEN_FILES = 512,  /* sockets and pipes hold kernel memory */
     STACK_BYTES = 8 << 20, /* each thread reserves as much */
-    /* The kernel counts those of all boxes for the warden's user as well. */
+    /* A signal that is queued is kernel memory, and the kernel counts those of
+     * all boxes for the warden's user as well. */
     PENDING_SIGNALS = 128,
-    CPU_SECONDS = 24 * 3600, /* a session's whole life */
-    WITHOUT_PROC_BYTES = 1 << 30,
+    CPU_SECONDS = 24 * 3600,      /* a session's whole life */
+    WITHOUT_PROC_BYTES = 1 << 30, /* what own_bytes() takes for granted */
+    /* Where the warden names none. */
     DEFAULT_PROCESSES = 64,
     DEFAULT_DISK_BYTES = 256 << 20,
 };
@@ -25,8 +30,9 @@ static rlim_t choose(uint64_t wanted, rlim_t otherwise)
     return wanted ? (rlim_t)wanted : otherwise;
 }
 
-/* What the interpreter has mapped before its first cell (libraries, most of it
- * shared with other sessions) is not the session's to pay for. */
+/* RLIMIT_AS counts address space. What the interpreter has mapped before its
+ * first cell (libraries, most of it shared with other sessions) is not the
+ * session's to pay for. */
 static rlim_t own_bytes(void)
 {
     char text[64] = "";

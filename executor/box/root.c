@@ -14,7 +14,12 @@
  *   /mnt/data         /workspace, as models know it from other interpreters
  *   /workspace /tmp /dev/shm   one tmpfs: one quota of bytes and inodes
  *
- * There is no /sys, /home, /root, /run, /var but fonts. */
+ * There is no /sys, /home, /root, /run, and of /var only the cache of fonts.
+ *
+ * A tmpfs over the host's /tmp becomes the new root. It is filled by paths
+ * relative to the working directory while the host's files can still be seen,
+ * and then takes their place (pivot_root). All mounts are in the box's own
+ * namespace and made private first, so that none of them reaches the host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,13 +35,18 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 
-enum { MAX_INODES = 32768, ROOT_BYTES = 4 << 20, COPY_BYTES = 1 << 20 };
+enum {
+    MAX_INODES = 32768,   /* of a session's files: an inode is kernel memory */
+    ROOT_BYTES = 4 << 20, /* of the root itself: what is copied into it */
+    COPY_BYTES = 1 << 20, /* of one file; what is longer is cut */
+};
 
 static const char new_root[] = "/tmp";
 static const char empty_layer[] = "empty";
 static unsigned int host_parts; /* enum box_host_part, or'ed */
 
-/* Kept as they are: a symbolic link stays one, a missing one stays missing. */
+/* What of the system a box sees, read-only. A symbolic link at the top (/bin)
+ * stays one; what the host does not have the box does not have. */
 static const char *const system_paths[] = {
     "/usr",
     "/bin",
@@ -56,6 +66,8 @@ static const char *const system_paths[] = {
 
 static const char *const devices[] = BOX_DEVICES;
 
+/* Files of /etc that are not the host's: they would name its users and
+ * neighbours. */
 static const struct {
     const char *path;
     const char *text;
@@ -66,12 +78,14 @@ static const struct {
     { "etc/hosts", "127.0.0.1 localhost\n" },
 };
 
+/* What code may write to. */
 static const struct {
     const char *path;
-    const char *inside; /* of the one tmpfs */
+    const char *inside; /* of the one tmpfs, while the box is made */
     mode_t mode;
 } own[] = {
-    /* No other user can reach it but the warden, which lists it. */
+    /* For all to read: it is mounted in the box only, where all are one user,
+     * and the warden, which has a descriptor of it, lists it from outside. */
     { "workspace", "space/workspace", 0755 },
     { "tmp", "space/tmp", 01777 },
     { "dev/shm", "space/shm", 01777 },
@@ -113,6 +127,9 @@ static void set_flags(const char *path, unsigned int flags,
         box_die(path);
 }
 
+/* A bind mount takes flags only afterwards, and MS_REC brings along what is
+ * mounted below: so the flags are set on all of it. Nothing runs in the box
+ * meanwhile. */
 static void bind_path(const char *from, const char *to,
                       unsigned long long attributes)
 {
@@ -122,9 +139,12 @@ static void bind_path(const char *from, const char *to,
         set_flags(to, AT_RECURSIVE, attributes);
 }
 
-/* Locks and times are an inode's, and an overlay has inodes of its own for the
- * files below. It has two layers at least. The kernel refuses one of a folder
- * in which something else is mounted: that could uncover what lies beneath. */
+/* Locks and times belong to an inode, and an overlay has inodes of its own for
+ * the files below: without it, code could lock a file of the system for the
+ * whole host. An overlay without a layer to write to needs two layers to read:
+ * the second is empty. userxattr: it keeps its notes in attributes that an
+ * ordinary user may read. The kernel refuses an overlay of a folder in which
+ * something else is mounted, as it could uncover what lies beneath. */
 static bool overlay(const char *from, const char *to)
 {
     char options[PATH_MAX];
@@ -135,6 +155,8 @@ static bool overlay(const char *from, const char *to)
                  MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOATIME, options) == 0;
 }
 
+/* Where there are no overlays, the host's own folder is bound, read-only, and
+ * the warden is told. */
 static void add_folder(const char *path, const char *inside)
 {
     make_dir(inside);
@@ -145,12 +167,12 @@ static void add_folder(const char *path, const char *inside)
               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-/* Those of /etc are small. */
+/* A copy is the box's own inode; files of /etc are small enough. */
 static void copy_file(const char *path, const char *inside)
 {
     int from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (from < 0)
-        return; /* not for everybody to read */
+        return; /* the host does not let everybody read it */
     int to = open(inside, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (to < 0)
         box_die(inside);
@@ -188,8 +210,9 @@ static void add_system(const char *path)
         copy_file(path, inside);
 }
 
-/* Mounted read-only nobody can set the times of a device file, and it can be
- * written to all the same. */
+/* A device that is mounted read-only can still be written to, but nobody can
+ * set its times. It has to be bound: nobody can make a device file in a user
+ * namespace. Without those made for this user, the box gets the host's. */
 static void add_device(const char *name, uid_t user)
 {
     char made[64], host[32];
@@ -220,8 +243,8 @@ static void add_devices(uid_t user)
             box_die(links[i][1]);
 }
 
-/* Debian has no program of that name; what models write starts it. Last in
- * PATH: where there is one, it is that. */
+/* Code of models starts "python", and Debian has no program of that name.
+ * /opt/bin is last in PATH: where the host has a "python", that is taken. */
 static void add_python(void)
 {
     make_parents("opt/bin/python");
@@ -229,6 +252,7 @@ static void add_python(void)
         box_die("opt/bin/python");
 }
 
+/* See the head of this file. */
 static void add_data(void)
 {
     make_parents("mnt/data");
@@ -236,6 +260,9 @@ static void add_data(void)
         box_die("mnt/data");
 }
 
+/* One tmpfs for all that can be written to, so that one quota holds for the
+ * sum. No program that code writes there can be started. Its own root is
+ * unmounted in the end: code sees only the three folders. */
 static void add_own(uint64_t disk_bytes)
 {
     char options[96];
@@ -258,8 +285,9 @@ static void add_own(uint64_t disk_bytes)
         box_die("space");
 }
 
-/* A container's own masks on /proc make the kernel refuse us a new one: the
- * box then has none. */
+/* In a container, parts of /proc are covered. The kernel then refuses a new
+ * /proc, which would show these parts (EPERM): the box has none. subset=pid
+ * leaves out all that is not about processes, above all /proc/sys. */
 static void add_proc(void)
 {
     make_dir("proc");
@@ -269,6 +297,9 @@ static void add_proc(void)
         box_die("proc");
 }
 
+/* pivot_root(2), "pivot_root(".", ".")": the old root lies over the new one,
+ * and is then unmounted. From here on no path leads to the host's files. The
+ * new root is closed for writing last, because all of the above wrote to it. */
 static void enter_root(void)
 {
     if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
@@ -279,7 +310,8 @@ static void enter_root(void)
                   MOUNT_ATTR_NOEXEC);
 }
 
-/* Before anything is mounted that could hide it. -1: there is none. */
+/* Before anything is mounted that could hide the folder, as it may lie in /tmp.
+ * -1: there is none. */
 static int open_packages(const char *folder)
 {
     if (!folder[0])
@@ -290,7 +322,8 @@ static int open_packages(const char *folder)
     return fd;
 }
 
-/* Nothing in it belongs to the box, though its user is the same. */
+/* Read-only for the box. The warden fills it from outside, and what it adds
+ * later appears here, too. */
 static void add_packages(int fd)
 {
     char path[32];

@@ -1,6 +1,8 @@
 /* seccomp.c - the system calls of a list in executor/policy and no others.
  *
- * The filter was compiled from that list when quern was built. */
+ * The filter was compiled from that list when quern was built (policy/). It
+ * holds for the calling thread and what it forks: callers have one thread. A
+ * later filter can only forbid more. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,7 @@
-/* walls.c - the list of walls, in the order in which they go up. */
+/* walls.c - the list of walls, in the order in which they go up.
+ *
+ * The guest calls walls_enter() in each new session, after it has entered the
+ * box and before any byte of a cell is read. */
 #include "executor/box/walls.h"
 
 #include <errno.h>
@@ -36,8 +39,9 @@ bool wall_wanted(const char *name)
 }
 #endif
 
-/* The warden may see how much memory is this process's own (a fork of the
- * zygote inherits that nobody may). In the box everybody is one user anyway. */
+/* The zygote is not dumpable, and its fork inherits that. But then the warden
+ * could not read in /proc how much memory the session takes. It gives code in
+ * the box nothing: all processes there are its own. */
 static bool be_measurable(struct err *err)
 {
     return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 ||
@@ -45,9 +49,10 @@ static bool be_measurable(struct err *err)
                    strerror(errno));
 }
 
-/* The processor does not read past stores that are still to come, nor do others
- * steer its branches; for good, so that code cannot switch it on again. Where
- * the processor or the kernel gives no choice, there is none to make. */
+/* Against Spectre: the processor does not read ahead of earlier stores (variant
+ * 4), and other processes cannot train the indirect branches of this one
+ * (variant 2). FORCE: code cannot switch it on again. Where processor or kernel
+ * offer no switch, the call fails, and there is nothing to do. */
 static void calm_speculation(void)
 {
     static const unsigned long kinds[] = { PR_SPEC_STORE_BYPASS,
@@ -57,8 +62,9 @@ static void calm_speculation(void)
                     0);
 }
 
-/* A second opinion on the box's root: should a mount ever be wrong, the
- * system is still read-only and the rest unreachable. */
+/* A second check beside the mounts of the box: if one of them is ever wrong,
+ * the system is still read-only and the rest out of reach. With --insecure
+ * there are no mounts, and this is the only wall around files. */
 static const struct landlock_path paths[] = {
     /* Which names exist is no secret in the box: its root is made of these. */
     { "/", FS_READ_DIR },
@@ -92,6 +98,8 @@ static bool landlock_session(bool online, struct err *err)
     return landlock_enter(&plan, err);
 }
 
+/* Landlock and seccomp need the no_new_privs that caps_drop() sets. seccomp is
+ * the last: it refuses the calls that put up the others. */
 bool walls_enter(const struct session_limits *limits, bool online,
                  struct err *err)
 {

@@ -15,7 +15,9 @@ void frame_fds_close(struct frame_fds *frame_fds)
     frame_fds->count = 0;
 }
 
-/* Some of the bytes. Descriptors arrive with the first byte of their frame. */
+/* Some of the bytes. Descriptors arrive with the first byte of their frame, so
+ * only the first call for a frame takes any; others that come are dropped by
+ * the kernel. */
 static ssize_t receive(int fd, void *to, size_t len,
                        struct frame_fds *frame_fds)
 {

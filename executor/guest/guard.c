@@ -1,4 +1,7 @@
-/* guard.c - what holds while the code of a cell runs, and only then. */
+/* guard.c - what holds while the code of a cell runs, and only then.
+ *
+ * This is for cells that go wrong, not against hostile ones: those own the
+ * process, and the warden ends it from outside. */
 #include "executor/guest/guard.h"
 
 #include <Python.h>
@@ -22,9 +25,11 @@ static struct {
     PyObject *raise_interrupt;
 } guard;
 
+/* Once, before any cell could replace them. */
 static bool find_functions(void)
 {
-    PyObject *module = PyImport_ImportModule("_signal"); /* no enums */
+    /* Not "signal": it wraps these functions, to give enums. */
+    PyObject *module = PyImport_ImportModule("_signal");
 
     if (!module)
         return false;
@@ -42,7 +47,8 @@ bool guard_init(void)
     return guard.set_signal || find_functions();
 }
 
-/* Not from a cell that has hardly more left: it may be there to free some. */
+/* Only if twice as much is left: a cell that has hardly any memory must not
+ * lose the rest, as it may be there to free some. */
 static void take_reserve(void)
 {
     char *twice = mmap(NULL, 2 * (size_t)RESERVE_BYTES, PROT_NONE,
@@ -61,6 +67,8 @@ void guard_release(void)
     guard.reserve = NULL;
 }
 
+/* A cell may have blocked SIGINT or set another handler: the warden's interrupt
+ * must reach the next one all the same. */
 void guard_listen(void)
 {
     sigset_t interrupt;

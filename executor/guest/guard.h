@@ -1,5 +1,5 @@
-/* guard.h - what holds while the code of a cell runs, and only then; SIGINT
- * also while what a cell has registered for it runs at a fork.
+/* guard.h - what holds while the code of a cell runs, and only then. SIGINT is
+ * also listened to while functions run that cells have registered for a fork.
  *
  *   SIGINT     gives KeyboardInterrupt; between cells it is ignored
  *   reserve    address space kept back, so that an exhausted session can
@@ -14,9 +14,9 @@
 /* Once per session, which begins with SIGINT ignored. */
 bool guard_init(void);
 
-void guard_enter(void);
-void guard_listen(void);  /* to SIGINT, and nothing else */
-void guard_release(void); /* the reserve, to tell how the cell ended */
-void guard_leave(void);   /* all; harmless when it is not up */
+void guard_enter(void);   /* all three; the code starts */
+void guard_listen(void);  /* SIGINT only */
+void guard_release(void); /* gives back the reserve, to tell of the end */
+void guard_leave(void);   /* ends all of it; harmless when none of it holds */
 
 #endif

@@ -50,7 +50,8 @@ static void *map(size_t bytes)
     return found == MAP_FAILED ? NULL : found;
 }
 
-/* What Python asks for in other sizes are the stacks of its frames. */
+/* Python asks in other sizes for the stacks of its frames: these are left to
+ * mmap. */
 static void *take_arena(void *context, size_t bytes)
 {
     (void)context;

@@ -10,12 +10,12 @@
 /* Before Python starts. */
 void heap_begin(void);
 
-/* Everything but our own files is loaded: what each cell uses of them shall lie
- * side by side, not in the holes that others left. */
+/* Call it when everything but our own files is loaded: what each cell uses of
+ * them then lies side by side, not in holes that others left. */
 void heap_fill(void);
 
-/* Everything is loaded. Where the kernel has no MADV_COLLAPSE (before 6.1)
- * forks are slower, and that is all. */
+/* Call it when everything is loaded. Where the kernel has no MADV_COLLAPSE
+ * (before 6.1), forks are slower, and that is all. */
 void heap_settle(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* inbox.c - what the warden sends, sorted by who waits for it. */
+/* inbox.c - what the warden sends, sorted by who waits for it.
+ *
+ * The lock is held for moments only, never while somebody reads or sleeps. */
 #include "executor/guest/inbox.h"
 
 #include <errno.h>
@@ -9,7 +11,7 @@
 
 #include "schemas/message/limits.h"
 
-enum { LOOK_MS = 50 };
+enum { LOOK_MS = 50 }; /* between two looks for signals */
 
 static struct {
     pthread_mutex_t lock;
@@ -36,8 +38,9 @@ void inbox_expect(struct inbox_waiter *waiter, uint64_t nonce, uint64_t number)
     pthread_mutex_unlock(&inbox.lock);
 }
 
-/* Somebody else reads, if anybody waits. Whoever was chosen before and leaves
- * without having read chooses in turn. */
+/* The waiter leaves, or has what it waited for: if it was the reader, or nobody
+ * is, one that sleeps is woken to read. Without this all others would sleep for
+ * ever. */
 static void give_way(const struct inbox_waiter *waiter)
 {
     if (inbox.reader && inbox.reader != waiter)
@@ -67,6 +70,7 @@ void inbox_forget(struct inbox_waiter *waiter)
     buf_finish(&waiter->bytes);
 }
 
+/* NULL: nobody waits for it, or it is there twice. */
 static struct inbox_waiter *addressee(const struct guest_frame *frame)
 {
     struct inbox_waiter *waiter = inbox.waiters;
@@ -81,8 +85,8 @@ static struct inbox_waiter *addressee(const struct guest_frame *frame)
     return waiter && !waiter->here ? waiter : NULL;
 }
 
-/* One frame, to whoever it is for. An answer that nobody waits for any more
- * goes nowhere. */
+/* Reads one frame and hands it to its waiter, with the memory of its views. An
+ * answer that nobody waits for any more goes nowhere. */
 static bool deliver_next(struct err *err)
 {
     struct buf bytes;
@@ -125,8 +129,8 @@ static void close_inbox(const struct err *why)
     pthread_mutex_unlock(&inbox.lock);
 }
 
-/* For all; a frame, or a signal. Waiting for a whole frame to come is not
- * interrupted: the warden has sent it. */
+/* Until a frame or a signal comes. Once a frame has begun, the rest is waited
+ * for without looking for signals: the warden has sent it. */
 static void read_for_all(bool watchful)
 {
     struct pollfd channel = { .fd = CHANNEL_FD, .events = POLLIN };

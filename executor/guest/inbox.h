@@ -12,18 +12,20 @@
 
 #include "executor/guest/channel.h"
 
-/* What somebody waits for, and then has. Lives with whoever waits. */
+/* What somebody waits for, and then has. It belongs to the thread that waits;
+ * inbox_forget() takes it out and frees what it holds. */
 struct inbox_waiter {
     struct inbox_waiter *next;
-    uint64_t nonce, number; /* of the question; number 0: what is no answer */
+    uint64_t nonce, number; /* of the question; number 0: waits for frames that
+                               are no answers */
     bool here;              /* frame and what it borrows from are valid */
     struct guest_frame frame;
     struct buf bytes;
     struct arena arena;
     struct frame_fds frame_fds;
-    bool watchful; /* who waits looks after signals now and then */
-    bool asleep;
-    sem_t news;
+    bool watchful; /* its thread looks for signals now and then */
+    bool asleep;   /* it waits for news */
+    sem_t news;    /* its frame is here, or it is to read now */
 };
 
 enum inbox_news {
@@ -32,14 +34,16 @@ enum inbox_news {
     INBOX_CLOSED, /* err->kind is ERR_NONE when the warden is just gone */
 };
 
-/* Nobody waits. Also in a fork, which has one thread and another channel. */
+/* Nobody waits. Called again in a fork, which has one thread and another
+ * channel: a thread that is not there any more may have held the lock. */
 void inbox_init(void);
 
-/* From now on, what is for the waiter is kept in it. Python's signals are the
- * main thread's to look after: one that comes just before it waits would not
- * wake it, so in a cell it is watchful. */
+/* From now on, what is for the waiter is kept in it: so it is called before the
+ * question is sent. Python handles signals in the main thread. One that comes
+ * just before that thread waits would not wake it: it must be watchful then. */
 void inbox_expect(struct inbox_waiter *waiter, uint64_t nonce, uint64_t number);
-/* Without Python's lock: it may take long. */
+/* Waits for its frame, or reads for all. Call it without Python's lock: it may
+ * take long. */
 enum inbox_news inbox_wait(struct inbox_waiter *waiter, struct err *err);
 /* The frame is done with, or not waited for any more. */
 void inbox_forget(struct inbox_waiter *waiter);

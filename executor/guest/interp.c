@@ -1,4 +1,7 @@
-/* interp.c - the Python interpreter inside quern-guest. */
+/* interp.c - the Python interpreter inside quern-guest.
+ *
+ * The modules that are called from here are looked up before any cell runs: a
+ * cell may put others into sys.modules. */
 #define PY_SSIZE_T_CLEAN
 #include "executor/guest/interp.h"
 
@@ -20,7 +23,7 @@ static struct {
     PyObject *outcome; /* of the last cell; views borrow from it */
 } interp;
 
-/* The exception that is set, as an error. */
+/* Prints the exception that is set, and gives an error that says so. */
 static bool failed(struct err *err, const char *what)
 {
     PyErr_Print();
@@ -28,7 +31,7 @@ static bool failed(struct err *err, const char *what)
                    "%s failed in Python; the traceback is on stderr", what);
 }
 
-/* Takes what a call gave; false: it raised. */
+/* Takes the reference that a call gave; false: it gave none, and raised. */
 static bool succeeded(PyObject *done)
 {
     Py_XDECREF(done);
@@ -73,7 +76,8 @@ static bool load_libraries(const char *profile)
     return loaded;
 }
 
-/* Called from here, so that no hook of a cell sees it, nor can replace it. */
+/* The function that counts is called from C: a cell can neither watch that nor
+ * replace it. */
 static bool find_at_exit(void)
 {
     PyObject *module = PyImport_ImportModule("atexit");
@@ -163,7 +167,7 @@ pid_t interp_fork(const int *namespaces)
     return pid;
 }
 
-/* What a call raised is told, and no more. */
+/* Prints what a call raised, and goes on. */
 static void tell(PyObject *done)
 {
     if (!succeeded(done))
@@ -186,8 +190,9 @@ pid_t interp_split(void)
     return pid;
 }
 
-/* Other threads may have asked for the interpreter's lock, and are not there to
- * take it: until Python has been told of the fork, only C may run. */
+/* Other threads may have asked for the interpreter's lock before the fork, and
+ * are not there to take it: Python code that offered it to them would wait for
+ * ever. So until Python has been told of the fork, only C code may run. */
 static PyObject *state_of_random(void)
 {
     bool collects = PyGC_Disable(); /* it might call Python */
@@ -285,7 +290,7 @@ static bool add_variable(PyObject *env, const struct pair *pair)
     return added;
 }
 
-/* None: as most cells. */
+/* None, if there are none, as in most cells. */
 static PyObject *env_of(const struct guest_frame *cell)
 {
     const struct pair *pairs = cell->env.items;
@@ -338,7 +343,7 @@ void interp_run(const struct guest_frame *cell, struct guest_frame *done)
     done->at_exit = count_at_exit() > interp.at_start;
 }
 
-/* If a cell took it apart, the next one is slower, and no more. */
+/* If a cell has broken it, the next cell is slower, and no more. */
 void interp_warm_up(void)
 {
     struct guest_frame done;

@@ -1,7 +1,8 @@
 /* main.c - quern-guest: Python for the sessions of quern-executor.
  *
  * Started by the warden with a channel on descriptor 3; it is of no use by
- * hand. */
+ * hand. What this process is, each session inherits: its environment,
+ * arguments, path and memory must tell nothing of the host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -31,7 +32,7 @@ struct guest_settings {
     bool online;        /* sessions have a proxy */
 };
 
-/* For requests, urllib, pandas, pip, curl: each looks at its own spelling. */
+/* Both spellings: requests, urllib, pip and curl do not look at the same. */
 static void name_proxy(void)
 {
     static const char *const names[] = {
@@ -49,7 +50,7 @@ static void name_proxy(void)
     setenv("no_proxy", "localhost,127.0.0.1", 1);
 }
 
-/* Nothing of the warden's environment reaches a session. */
+/* A session sees these variables, and none of the warden's. */
 static void set_environment(bool online)
 {
     static const char *const variables[][2] = {
@@ -97,8 +98,9 @@ static const char *find_python(char path[PATH_MAX])
     return NULL;
 }
 
-/* All boxes of a zygote share its inode. So their users may execute it, and
- * neither open it, to lock it for each other, nor set its times. */
+/* All boxes of a zygote share the inode of this copy. So their users may
+ * execute it, but neither open it, to lock it for each other, nor set its
+ * times: hence the mode, and its owner is our user. */
 static int copy_to_memory(void)
 {
     struct stat status;
@@ -121,9 +123,10 @@ static int copy_to_memory(void)
     return -1;
 }
 
-/* A session sees what its process was started from, and what is mapped: that
- * would be a path of the host. So the program starts once more, from a copy in
- * memory that has no path. False: the kernel allows no such thing. */
+/* A session sees in /proc what its process was started from, and what is
+ * mapped: that would be a path of the host. So the program starts once more,
+ * from a copy in memory, which has no path. False: the kernel does not allow
+ * that. */
 static bool leave_path(char **argv, char *python)
 {
     static char name[] = "quern-guest", flag[] = "--python";
@@ -144,7 +147,7 @@ static bool leave_path(char **argv, char *python)
     return false;
 }
 
-/* ... nor is there one among its arguments. */
+/* Nor may a path be among its arguments. */
 static void forget_arguments(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
@@ -223,7 +226,9 @@ int main(int argc, char **argv)
     prctl(PR_SET_NAME, "quern-guest");
     set_environment(settings.online);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* nobody else would end us */
+    /* While it loads it does not look at its channel: if the warden died then,
+     * nobody else would end it. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     close_range(CHANNEL_FD + 1, ~0U, 0);
     heap_begin();
     bool going = interp_start(settings.python, settings.profile, &err) &&

@@ -1,4 +1,7 @@
-/* module.c - the built-in module _quern, Python's way back to C. */
+/* module.c - the built-in module _quern, Python's way back to C.
+ *
+ * Code of a cell can call it, too: arguments are checked, and what it could do
+ * by it, it could do by writing to the channel. */
 #define PY_SSIZE_T_CLEAN
 #include "executor/guest/module.h"
 
@@ -57,7 +60,8 @@ static bool read_pair(PyObject *type, PyObject *data, struct pair *pair)
     return true;
 }
 
-/* The encoder aborts when memory is out, but a cell gets a MemoryError. */
+/* The encoder aborts when there is no memory: that would end the session. So
+ * the memory is tried for first, and the cell gets a MemoryError. */
 static bool memory_allows(size_t bytes)
 {
     void *probe = PyMem_RawMalloc(bytes);
@@ -139,8 +143,8 @@ static PyObject *drawing(PyObject *module, PyObject *none)
     return tell(GUEST_DRAWING);
 }
 
-/* As target.update(source), but it looks before it writes, and takes no
- * references: pages stay shared with the snapshot. */
+/* As target.update(source), but it writes only where something differs, and
+ * takes no references to what does not: pages stay shared with the snapshot. */
 static PyObject *restore(PyObject *module, PyObject *arguments)
 {
     PyObject *target, *source, *key, *value;
@@ -214,7 +218,7 @@ static PyObject *is_session(PyObject *module, PyObject *none)
     return PyBool_FromLong(runner_is_session());
 }
 
-/* GUEST_TOOL or GUEST_INSTALL. */
+/* Arguments of ask(); data is borrowed from them. */
 static bool read_question(PyObject *arguments, struct guest_frame *question)
 {
     const char *kind, *name, *data;

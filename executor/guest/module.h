@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+/* For PyImport_AppendInittab(). NULL: a Python exception. */
 PyObject *module_new(void);
 
 #endif

@@ -1,4 +1,8 @@
-/* runner.c - a session: one process in its box, running cells. */
+/* runner.c - a session: one process in its box, running cells.
+ *
+ * Until walls_enter() this process runs code of ours only, with capabilities in
+ * its box. From the first cell on it belongs to that cell's code, whatever is
+ * checked here. */
 #include "executor/guest/runner.h"
 
 #include <Python.h>
@@ -60,6 +64,10 @@ static void enter_folder(int folder)
         give_up("working folder", strerror(errno));
 }
 
+/* The order matters. Cgroups first, as the box's user may not join them. Then
+ * the user; then the descriptors, of which none but ours may be open when code
+ * of a cell runs: by one of a namespace, or of a folder of the host, it might
+ * leave the box. The walls last, and Python's part within them. */
 static void prepare(const struct session_limits *limits, bool online,
                     const int fds[FORK_FDS])
 {
@@ -69,14 +77,14 @@ static void prepare(const struct session_limits *limits, bool online,
     runner.pid = getpid();
     if (!cgroups_enter(fds + FORK_DOORS))
         give_up("cgroup", strerror(errno));
-    /* Not before: of another's user one may not join all cgroups. */
+    /* Not before: the box's user may not join all cgroups. */
     if (fds[FORK_USER_NS] >= 0 && !box_become_user())
         give_up("user", strerror(errno));
     setsid(); /* or kill(0) and nice would reach the zygote and the warden */
     place_descriptors(fds);
     enter_folder(fds[FORK_WORKSPACE]);
     keep_trace(fds[FORK_TRACE]);
-    sigemptyset(&none); /* the zygote waits for SIGCHLD in another way */
+    sigemptyset(&none); /* the zygote has SIGCHLD blocked, for its signalfd */
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!walls_enter(limits, online, &err))
         give_up("walls", err.text);
@@ -102,21 +110,25 @@ bool runner_runs_cell(void)
     return runner.nonce != 0;
 }
 
-/* A child that a cell forked has come to the end of that cell: it ends like a
- * program would, and has no say in the session. One that raised something has
- * already ended (endings.py). */
+/* A process that a cell forked has come to the end of that cell: it ends like a
+ * program would, and sends nothing. One that raised something has already ended
+ * (endings.py). */
 _Noreturn static void end_child(const struct guest_frame *done)
 {
     _exit(done->status == CELL_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* In time: what comes is kept, whichever thread reads it. */
+/* Before DONE is sent: the next cell may come at once, and another thread may
+ * read it. */
 static void expect_next(void)
 {
     inbox_forget(&runner.next);
     inbox_expect(&runner.next, 0, 0);
 }
 
+/* The nonce stays until DONE is sent, so that displays of other threads still
+ * carry it. Questions that are open are answered: their threads must not wait
+ * for ever. */
 static void run_cell(const struct guest_frame *cell)
 {
     struct guest_frame done = { .type = GUEST_DONE, .nonce = cell->nonce };
@@ -132,7 +144,8 @@ static void run_cell(const struct guest_frame *cell)
     inbox_end_cell();
 }
 
-/* What a parked snapshot does: nothing, until somebody writes to it. */
+/* What a parked snapshot does: nothing, until a frame comes. It reads none, so
+ * that it touches no memory which it shares. */
 static void wait_for_frame(void)
 {
     struct pollfd channel = { .fd = CHANNEL_FD, .events = POLLIN };
@@ -141,8 +154,8 @@ static void wait_for_frame(void)
         ;
 }
 
-/* In the fork: it has its own channel, and says so with its own pidfd. When a
- * frame comes, it is the session. */
+/* In the fork: it has a channel of its own, and shows itself to the warden by
+ * its pidfd. When a frame comes, it is the session now. */
 static void park(int channel)
 {
     struct err err;
@@ -160,7 +173,8 @@ static void park(int channel)
     interp_wake();
 }
 
-/* A snapshot that could not be forked has a channel that nobody has. */
+/* If the fork fails, the other end of the new channel is closed, by which the
+ * warden knows. */
 static void take_snapshot(const struct frame_fds *frame_fds)
 {
     if (frame_fds->count == 1 && interp_split() == 0) {
@@ -251,7 +265,8 @@ static bool may_ask(struct err *err)
                    "more than %d calls in one cell", MAX_CELL_QUESTIONS);
 }
 
-/* True: look again. Interrupts reach the main thread. */
+/* True: wait on. False: what was waited for is here, or a handler has raised an
+ * exception; that happens in the main thread only. */
 static bool look_after_signals(enum inbox_news news)
 {
     return news == INBOX_LOOK && PyErr_CheckSignals() == 0;
@@ -295,7 +310,8 @@ bool runner_ask(struct guest_frame *question, struct inbox_waiter *answer,
     return ask(question, answer, err);
 }
 
-/* Its numbers are behind those of all questions that a cell may ask. */
+/* Clears are numbered behind all questions that a cell may ask, so that no
+ * answer to one is taken for an answer to the other. */
 bool runner_clear(bool wait, struct err *err)
 {
     struct guest_frame clear = { .type = GUEST_CLEAR, .wait = wait };

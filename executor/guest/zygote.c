@@ -1,4 +1,8 @@
-/* zygote.c - the process that every session is forked from. */
+/* zygote.c - the process that every session is forked from.
+ *
+ * It stays outside of every box and runs no code of a cell. It has one thread:
+ * a fork in the middle of another thread's work would copy locks that nobody
+ * lets go of. */
 #include "executor/guest/zygote.h"
 
 #include <errno.h>
@@ -18,7 +22,7 @@
 /* Into a box: all but the folder. Without one: no namespaces. */
 enum { BOXED_FDS = FORK_WORKSPACE, UNBOXED_FDS = FORK_FDS - FORK_CHANNEL };
 
-/* Gives -1 where nothing came. */
+/* Their number tells whether a box is to be entered. -1 where nothing came. */
 static bool sort_fds(const struct frame_fds *frame_fds, int fds[FORK_FDS],
                      struct err *err)
 {
@@ -34,6 +38,8 @@ static bool sort_fds(const struct frame_fds *frame_fds, int fds[FORK_FDS],
     return true;
 }
 
+/* The pidfd goes along: a number could be another process's by the time that
+ * the warden uses it. */
 static bool answer_forked(uint64_t number, pid_t pid, struct err *err)
 {
     struct guest_frame forked = {
@@ -93,6 +99,9 @@ static bool serve(bool online, struct buf *bytes, struct err *err)
            fork_session(&frame, &frame_fds, online, err);
 }
 
+/* Sessions are our children: nobody else can wait for them, and the warden must
+ * hear how they ended. One that was told as forked may end before the warden
+ * has read that; frames keep their order. */
 static bool reap(int signals, struct err *err)
 {
     struct signalfd_siginfo info;
@@ -107,7 +116,7 @@ static bool reap(int signals, struct err *err)
     return true;
 }
 
-/* With the libraries that sessions may import. */
+/* Everything is loaded; data: the libraries that sessions may import. */
 static bool answer_ready(struct err *err)
 {
     char names[MAX_LIBRARIES_BYTES];
@@ -125,8 +134,8 @@ bool zygote_run(bool online, struct err *err)
     sigset_t child;
 
     err->kind = ERR_NONE;
-    signal(SIGINT, SIG_IGN); /* at a terminal: the warden's to handle */
-    /* The warden stops sessions between cells: no news for us. */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C at a terminal: the warden handles it */
+    /* The warden stops sessions between cells: that is no end. */
     struct sigaction ends = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP };
     sigaction(SIGCHLD, &ends, NULL);
     sigemptyset(&child);

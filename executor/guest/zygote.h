@@ -7,9 +7,9 @@
 
 #include "schemas/message/err.h"
 
-/* online: sessions may connect to the proxy of their box.
- * Until the warden closes the channel; false: something broke. In a forked
- * session it does not return. */
+/* Serves until the warden closes the channel. False: something broke, err. In a
+ * forked session it does not return. online: sessions may connect to the proxy
+ * of their box. */
 bool zygote_run(bool online, struct err *err);
 
 #endif

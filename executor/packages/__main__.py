@@ -3,10 +3,9 @@
     python3 -I FOLDER --source index|FOLDER --allow LIST --store FOLDER
         --work FOLDER --into FOLDER --bytes N [--module NAME | -- REQUIREMENT...]
 
-The warden runs it, outside every box, as its own user, and never more than it
-takes to do one request. Nothing of a package runs here: wheels are unpacked. Without
-a request it only looks whether it could do one. What came of it goes to
-descriptor 3, a line each:
+The warden runs it outside every box, as its own user, one process for each request.
+Nothing of a package runs here: wheels are only unpacked. Without a request it only
+checks whether it could do one. It reports to descriptor 3, in lines:
 
     wheel NAME VERSION SHA256        one that was installed, for the log
     done SENTENCE | failed SENTENCE  for the model
@@ -59,7 +58,7 @@ def read_arguments():
 
 
 def watch(work, limit):
-    """Ends all of it when the work takes more than it may. limit: a session's."""
+    """Ends the process when the work takes more than it may. limit: of a session."""
     while True:
         time.sleep(WATCH_SECONDS)
         try:
@@ -72,7 +71,7 @@ def watch(work, limit):
 
 
 def seal_off():
-    """A folder of wheels is all there is, whatever pip is told elsewhere."""
+    """Makes pip use the folder of wheels only, whatever its own settings say."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         del os.environ[name]
     os.environ["PIP_CONFIG_FILE"] = os.devnull
@@ -97,7 +96,7 @@ def enter_walls(arguments):
 
 
 def session_has(folder):
-    """[(name, version)] of the packages in it."""
+    """Gives [(name, version)] of the packages in the session's folder."""
     found = []
     for entry in os.listdir(folder):
         if entry.endswith(".dist-info"):
@@ -120,7 +119,7 @@ def requested(arguments):
 
 
 def install(arguments, requirements):
-    """Gives the sentence about it."""
+    """Installs; gives the sentence about what was installed."""
     into = arguments.into
     there = session_has(into)
     wheels = [

@@ -1,4 +1,4 @@
-"""names.py - what may be asked for: packages by name, and no other way.
+"""names.py - what may be asked for: packages by name, and in no other way.
 
 A requirement is a name, extras, and versions ("pandas[excel]>=2,<3"): never an
 address, a path, an option or a condition, which pip would follow.
@@ -20,16 +20,16 @@ MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Refused(Exception):
-    """Not installed; the sentence is for the model, and for the log."""
+    """Raised when nothing is installed; the sentence is for the model and the log."""
 
 
 def normal(name):
-    """As indexes compare names (PEP 503)."""
+    """Gives a name in the form in which indexes compare names (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def name_of(requirement):
-    """The package that a requirement names."""
+    """Gives the package that a requirement names."""
     if len(requirement) > MAX_BYTES or not requirement.isascii():
         raise Refused("a requirement is at most 200 characters of ASCII")
     match = REQUIREMENT.fullmatch(requirement.strip())
@@ -42,7 +42,7 @@ def name_of(requirement):
 
 
 def package_of(module, file):
-    """The package that brings a module."""
+    """Gives the package that has a module."""
     if not MODULE.fullmatch(module) or len(module) > MAX_BYTES:
         raise Refused("that is not the name of a module")
     for line in pathlib.Path(file).read_text("utf-8").splitlines():

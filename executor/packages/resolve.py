@@ -1,8 +1,8 @@
-"""resolve.py - asks pip which wheels a request comes to, and gets them.
+"""resolve.py - asks pip which wheels a request needs, and fetches them.
 
-pip is the one that knows indexes, proxies, certificates, tags and conflicts. It
-decides with what the distribution has installed as given, so that nothing it
-brings asks for another numpy than the one that is loaded; it installs nothing.
+pip knows indexes, proxies, certificates, tags and conflicts. What the distribution has
+installed is given to it as fixed, so that no wheel needs another numpy than the one
+that is loaded. pip only decides; it installs nothing.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class Wheel:
 
 
 def pip(work, *args):
-    """Gives what it complained about; empty: all is well."""
+    """Runs pip; gives what it complained about, or "" when all is well."""
     from pip._internal.cli.main import main
 
     log = os.path.join(work, "pip.log")
@@ -75,8 +75,8 @@ def options(source, work):
 
 
 def write_constraints(path, session):
-    """What is installed stays as it is. Some of Debian's packages do not know
-    their version: those say nothing."""
+    """Writes down what is installed, for pip to keep as it is. Some packages of Debian
+    do not know their version: these are left out."""
     given = {
         normal(found.metadata["Name"] or ""): found.version
         for found in importlib.metadata.distributions()
@@ -90,8 +90,8 @@ def write_constraints(path, session):
 
 
 def resolve(requirements, source, session, work):
-    """The wheels that are missing, as [Wheel]. session: [(name, version)] that
-    were installed into it before."""
+    """Gives the wheels that are missing, as [Wheel]. session: [(name, version)] of what
+    was installed into it before."""
     report = os.path.join(work, "report.json")
     constraints = os.path.join(work, "constraints.txt")
     write_constraints(constraints, session)
@@ -133,7 +133,7 @@ def read_wheel(install):
 
 
 def fetch(wheels, source, work):
-    """Those that are not here yet; whoever sends another file is refused."""
+    """Fetches the wheels that are not here yet; refuses a file with another hash."""
     wanted = [wheel for wheel in wheels if not wheel.file]
     if not wanted:
         return

@@ -3,8 +3,8 @@
     STORE/wheels/SHA256-BYTES/    a wheel's files, never changed
     STORE/lock                    held while wheels are used; alone, to drop some
 
-A session's folder holds hard links: it costs names, not bytes, is mounted
-read-only in the box, and stays whole when the store drops a wheel.
+A session's folder holds hard links: it takes names, not bytes. It is mounted read-only
+in the box, and stays whole when the store drops a wheel.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ class Store:
         fcntl.flock(self.lock, fcntl.LOCK_SH)
 
     def find(self, sha256):
-        """(folder, bytes) of a wheel that is there, or None."""
+        """Gives (folder, bytes) of a wheel that is in the store, or None."""
         for entry in os.listdir(self.wheels):
             if entry.startswith(sha256):
                 path = os.path.join(self.wheels, entry)
@@ -44,7 +44,7 @@ class Store:
         return None
 
     def add(self, wheel):
-        """Unpacks a wheel; gives what find() does."""
+        """Unpacks a wheel into the store; gives the same as find()."""
         folder = os.path.join(self.work, "unpacked")
         os.mkdir(folder)
         try:
@@ -59,8 +59,8 @@ class Store:
         return self.find(wheel.sha256)
 
     def prune(self):
-        """Drops what was not used for longest, when it is too much, and nobody
-        else is at it."""
+        """Drops wheels that were not used for longest, when there are too many bytes
+        and nobody else uses the store."""
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -78,8 +78,8 @@ class Store:
 
 
 def unpack(archive, wheel, folder, limit):
-    """Gives how many bytes it came to. Only files, beneath the folder, and only
-    the metadata of the package that it is said to be."""
+    """Unpacks; gives the number of bytes. Refuses all but files beneath the folder, and
+    metadata of another package than the wheel is said to be."""
     infos = archive.infolist()
     if len(infos) > MAX_FILES:
         raise Refused(f"{wheel.name} has {len(infos)} files, at most {MAX_FILES}")
@@ -98,8 +98,8 @@ def unpack(archive, wheel, folder, limit):
 
 
 def place(info, wheel):
-    """Where a file of a wheel goes, or None. NAME.data/purelib and platlib are
-    the package's; scripts, headers and data are of no use in a session."""
+    """Gives where a file of a wheel goes, or None. NAME.data/purelib and platlib belong
+    to the package; scripts, headers and data are of no use in a session."""
     name = info.filename
     parts = name.rstrip("/").split("/")
     kind = stat.S_IFMT(info.external_attr >> 16)
@@ -150,7 +150,7 @@ def bytes_in(folder):
 
 
 def link(tree, folder):
-    """What is there already stays: packages may share folders, not files."""
+    """Links a wheel into a session's folder; files that are there already stay."""
     for root, _, names in os.walk(tree):
         inside = os.path.join(folder, os.path.relpath(root, tree))
         os.makedirs(inside, exist_ok=True)

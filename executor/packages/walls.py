@@ -5,8 +5,8 @@
                signals nobody; opens no connection unless there is an index
     audit      starts no program and no process, connects to no unix socket
 
-That no program can be run is what keeps source packages out for good: pip
-builds them, and asks version control for them, by running programs.
+Source packages are kept out for good because no program can be run: pip builds them,
+and fetches them from version control, by running programs.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ class PathBeneath(ctypes.Structure):
 
 
 def enter(read, write, network, file_bytes):
-    """All of them, for good."""
+    """Puts up all walls, for good."""
     for what, most in (
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CPU, CPU_SECONDS),
@@ -77,7 +77,7 @@ def refuse(event, args):
 
 
 def enter_landlock(read, write, network):
-    """A kernel without it leaves the other walls."""
+    """Enters Landlock; on a kernel without it only the other walls hold."""
     abi = libc.syscall(CREATE_RULESET, None, 0, 1)
     if abi < 1:
         return

@@ -1,4 +1,7 @@
-/* policy.c - reads the lines of the lists in executor/policy. */
+/* policy.c - reads the lines of the lists in executor/policy.
+ *
+ * Strictly: a line that is misread would open a system call to hostile code, so
+ * whatever is not understood fails the build. */
 #include "executor/policy/policy.h"
 
 #include <errno.h>
@@ -31,6 +34,7 @@ static bool parse_action(const char *word, unsigned int *action)
     return false;
 }
 
+/* Another word is the line's action: it holds anywhere. */
 static enum policy_place parse_place(const char *word)
 {
     if (strcmp(word, "offline") == 0)

@@ -1,4 +1,8 @@
-/* door.c - the way out of one box. */
+/* door.c - the way out of one box.
+ *
+ * Two buckets are filled by the time that goes by: entries by LINKS_PER_S, the
+ * allowance of bytes by BYTES_PER_S. A tick after something happened the alarm
+ * looks again who may go on, for as long as there are links. */
 #include "executor/proxy/door.h"
 
 #include <stdlib.h>
@@ -6,9 +10,14 @@
 
 #include "executor/proxy/link.h"
 
-enum { BACKLOG = 16, TICK_MS = 100, ENTRY = 1000, MOST_MS = 1000000 };
+enum {
+    BACKLOG = 16, /* connections that the kernel lets wait */
+    TICK_MS = 100,
+    ENTRY = 1000,      /* one link: entries are counted in thousandths */
+    MOST_MS = 1000000, /* an idle door is filled up long before: no overflow */
+};
 
-/* Links of all doors. */
+/* Links of all doors: descriptors and memory of this process are shared. */
 static unsigned int all_links;
 
 static int64_t least(int64_t a, int64_t b)
@@ -29,6 +38,7 @@ static void fill_up(struct door *door)
                             (int64_t)TICK_MS * (BYTES_PER_S / 1000));
 }
 
+/* At once for 0; else a wake that is due already is left as it is. */
 static void wake_after(struct door *door, uint64_t ms)
 {
     if (!door->alarm || (door->waking && ms > 0))
@@ -37,7 +47,9 @@ static void wake_after(struct door *door, uint64_t ms)
     alarm_set(door->alarm, ms);
 }
 
-/* libuv looks for the next one only when this one is accepted. */
+/* libuv tells of the next connection only when this one is accepted. So a
+ * session that may not have more links fills the kernel's queue, and no memory
+ * here. */
 static void let_in(struct door *door)
 {
     if (!door->knocked || door->open >= MAX_LINKS + MAX_TOLD_LINKS ||

@@ -1,4 +1,8 @@
-/* hosts.c - where an operator lets sessions go: a list of hosts. */
+/* hosts.c - where an operator lets sessions go: a list of hosts.
+ *
+ * The same parser reads the operator's entries and the hosts of requests, so
+ * the two are compared in one form: nothing is allowed by being spelled
+ * otherwise. */
 #include "executor/proxy/hosts.h"
 
 #include <arpa/inet.h>
@@ -42,15 +46,17 @@ static bool is_name(const char *name)
     return label > 0;
 }
 
-/* What inet_aton() would take: its last part begins with a digit. No name of
- * the internet does that. */
+/* getaddrinfo() also takes addresses like 0x7f.1 or 2130706433, as inet_aton()
+ * does: they all have a last part that begins with a digit. No name of the
+ * internet has. */
 static bool looks_like_number(const char *name)
 {
     const char *last = strrchr(name, '.');
     return last ? is_digit(last[1]) : is_digit(name[0]);
 }
 
-/* address: AF_INET or AF_INET6; text may be longer than any. */
+/* In the one spelling of inet_ntop(). family: AF_INET or AF_INET6; text may be
+ * longer than any address. */
 static bool write_address(int family, struct view text,
                           char name[MAX_HOST_BYTES + 1])
 {
@@ -193,6 +199,8 @@ bool hosts_parse(struct hosts *hosts, struct view text, struct err *err)
            err_set(err, ERR_REJECT, "bad_host", "no host is named");
 }
 
+/* ".example.com" covers example.com and a.example.com, not badexample.com: the
+ * dot is part of what is compared. */
 static bool covers(const struct host *entry, const char *name)
 {
     size_t len = strlen(entry->name), whole = strlen(name);

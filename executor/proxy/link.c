@@ -1,41 +1,48 @@
-/* link.c - one connection out of a box, and the one that it leads to. */
+/* link.c - one connection out of a box: its life, and its request.
+ *
+ * Bytes from the box are hostile. Until the request is read and allowed,
+ * nothing of it leads to a look-up or a connection. A callback may end the
+ * link: after each call that may do so, the state is looked at again. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "executor/base/log.h"
-#include "executor/proxy/machine.h"
+#include "executor/proxy/link_steps.h"
 
-#define TO(state) (1u << (state))
-static const struct {
-    const char *name;
-    unsigned int next;
-    uint64_t deadline_ms;
-} table[] = {
-    [READING] = { "reading", TO(WAITING) | TO(LINGERING) | TO(ENDED), 10000 },
-    [WAITING] = { "waiting", TO(RESOLVING) | TO(LINGERING) | TO(ENDED), 20000 },
+static const struct machine_state states[] = {
+    [READING] = { "reading", TO(WAITING) | TO(LINGERING) | TO(ENDED),
+                  .limit_ms = 10000 },
+    [WAITING] = { "waiting", TO(RESOLVING) | TO(LINGERING) | TO(ENDED),
+                  .limit_ms = 20000 },
     [RESOLVING] = { "resolving", TO(CONNECTING) | TO(LINGERING) | TO(ENDED),
-                    15000 },
+                    .limit_ms = 15000 },
     [CONNECTING] = { "connecting", TO(PASSING) | TO(LINGERING) | TO(ENDED),
-                     10000 },
-    [PASSING] = { "passing", TO(LINGERING) | TO(ENDED), 120000 },
-    [LINGERING] = { "lingering", TO(ENDED), 2000 },
-    [ENDED] = { "ended", 0, 0 },
+                     .limit_ms = 10000 },
+    [PASSING] = { "passing", TO(LINGERING) | TO(ENDED), .limit_ms = 120000 },
+    [LINGERING] = { "lingering", TO(ENDED), .limit_ms = 2000 },
+    [ENDED] = { "ended" },
 };
 
-void link_enter(struct proxy_link *link, enum proxy_link_state next)
+/* Each state has its time; so a box cannot hold a link open for nothing. */
+static void on_entered(void *owner)
 {
-    if (!(table[link->state].next & TO(next)))
-        abort(); /* our own bug: better no proxy than a confused one */
-    link->state = next;
-    if (next != ENDED)
+    struct proxy_link *link = owner;
+    if (link->machine.state != ENDED)
         link_prolong(link);
 }
 
+static const struct machine_kind kind = {
+    .name = "a link",
+    .states = states,
+    .count = sizeof(states) / sizeof(states[0]),
+    .entered = on_entered,
+};
+
 void link_prolong(struct proxy_link *link)
 {
-    alarm_set(link->deadline, table[link->state].deadline_ms);
+    alarm_set(link->deadline, machine_limit_ms(&link->machine));
 }
 
 struct proxy_link *link_next(const struct proxy_link *link)
@@ -78,11 +85,13 @@ static void unlink_from_door(struct proxy_link *link)
     *at = link->next;
 }
 
+/* From here on every callback that still comes finds ENDED, and only lets go of
+ * the link. What was read and not written yet is lost. */
 void link_end(struct proxy_link *link)
 {
-    if (link->state == ENDED)
+    if (link->machine.state == ENDED)
         return;
-    link_enter(link, ENDED);
+    machine_go(&link->machine, ENDED);
     unlink_from_door(link);
     door_leave(link->door, link->admitted);
     alarm_free(link->deadline);
@@ -115,7 +124,12 @@ void link_log(const struct proxy_link *link, const char *what, const char *text)
 }
 
 /* The sentence is the reason of the status line as well: it is all that many
- * clients show of a tunnel that they did not get. */
+ * clients show of a tunnel that they did not get. It goes to the client as if
+ * the server side had sent it: that side is not in use.
+ *
+ * The link lingers, and what the client still sends is read and dropped: if it
+ * were closed with bytes unread, the kernel would reset the connection, and the
+ * client might lose the answer. */
 static void answer(struct proxy_link *link, int status, const char *sentence)
 {
     buf_clear(&link->head);
@@ -123,9 +137,9 @@ static void answer(struct proxy_link *link, int status, const char *sentence)
                "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\n"
                "Content-Length: %zu\r\nConnection: close\r\n\r\n%s\n",
                status, sentence, strlen(sentence) + 1, sentence);
-    link_enter(link, LINGERING);
+    machine_go(&link->machine, LINGERING);
     side_pass(&link->server, buf_view(&link->head));
-    if (link->state == LINGERING)
+    if (link->machine.state == LINGERING)
         side_shut(&link->client);
     link_listen(link);
 }
@@ -137,7 +151,7 @@ void link_refuse(struct proxy_link *link, int status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(sentence, sizeof(sentence), format, arguments);
     va_end(arguments);
-    for (char *at = sentence; *at; at++)
+    for (char *at = sentence; *at; at++) /* it may quote what the box sent */
         if (*at < ' ' || *at >= 0x7f)
             *at = '?';
     link_log(link, "proxy.refused", sentence);
@@ -160,6 +174,7 @@ static void keep_rest(struct proxy_link *link, size_t head_bytes)
     buf_add(&link->request.head, rest);
 }
 
+/* May it go out? Each refusal tells the model what it could do instead. */
 static void judge(struct proxy_link *link)
 {
     struct door *door = link->door;
@@ -179,7 +194,7 @@ static void judge(struct proxy_link *link)
                     "this session has %d connections open: close some",
                     MAX_LINKS);
     else {
-        link_enter(link, WAITING);
+        machine_go(&link->machine, WAITING);
         link_resume(link);
     }
 }
@@ -188,6 +203,8 @@ void link_take_head(struct proxy_link *link, struct view bytes)
 {
     struct err err;
     int status = 400;
+    /* The empty line may have come in two pieces; what is before it was looked
+     * at already. */
     size_t seen = link->head.len < 3 ? 0 : link->head.len - 3;
     buf_add(&link->head, bytes);
     size_t end = request_head_bytes(
@@ -209,13 +226,16 @@ void link_take_head(struct proxy_link *link, struct view bytes)
     }
 }
 
+/* A look-up cannot be taken back: it goes on in its thread, counts among the
+ * door's, and keeps the link's memory until it comes back. */
 static void on_deadline(void *owner)
 {
     struct proxy_link *link = owner;
-    switch (link->state) {
+    switch (link->machine.state) {
     case READING:
         link_refuse(link, 408, "no whole request came within %llu s",
-                    (unsigned long long)table[READING].deadline_ms / 1000);
+                    (unsigned long long)machine_limit_ms(&link->machine) /
+                        1000);
         break;
     case WAITING:
     case RESOLVING:
@@ -241,6 +261,7 @@ void link_new(struct door *door)
     link->pending = 1;
     link->next = door->links;
     door->links = link;
+    machine_init(&link->machine, &kind, link, READING);
     link->deadline = alarm_new(door->listener.loop, on_deadline, link);
     link_prolong(link);
     buf_init(&link->head, MAX_HEAD_BYTES + PASS_BYTES);

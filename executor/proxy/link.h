@@ -6,16 +6,18 @@
  *      |  a refusal is an answer with a sentence           v       |
  *      `---------------------------------------------->  ENDED <---'
  *
- * The name is resolved once; the address that was checked is the one that is
- * connected to. */
+ * Each connection carries one request. Its name is resolved once, and the
+ * address that was checked is the one that is connected to: a name server that
+ * answers in another way the second time gains nothing. */
 #ifndef EXECUTOR_PROXY_LINK_H
 #define EXECUTOR_PROXY_LINK_H
 
 #include "executor/proxy/door.h"
 
-/* Lets in who knocked at the door. */
+/* Accepts the connection that waits at the door. It may have ended when this
+ * returns. */
 void link_new(struct door *door);
-/* Ends it; its memory goes later. */
+/* Ends it, in any state, and takes it out of the door's list. */
 void link_end(struct proxy_link *link);
 
 /* The next one of the door's links. */

@@ -1,7 +1,9 @@
 /* main.c - quern-proxy: the way out of boxes that may reach the internet.
  *
  * Started by the warden with a channel on descriptor PROXY_CHANNEL; it is of
- * no use by hand. What it reads there is trusted, all else is not. */
+ * no use by hand. What it reads there is trusted, all else is not. The warden
+ * itself has no network; this process has one, but can write no file, start no
+ * program and signal nobody. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -24,7 +26,7 @@ enum { MAX_PORTS = MAX_HOSTS + 3, DNS_PORT = 53 };
 
 static struct {
     uv_loop_t loop;
-    struct policy policy;
+    struct policy policy; /* the operator's */
     struct watch *channel;
     struct door *doors;
 } proxy;
@@ -59,6 +61,7 @@ static void close_door(struct door **at)
     door_free(door);
 }
 
+/* A door that is not there: it could not be opened. */
 static void obey(const struct proxy_word *word, int sent_fd)
 {
     struct door **at = find(word->door);
@@ -89,6 +92,7 @@ static void on_channel(void *owner, int events)
 
 /* ------------------------------------------------------------------ walls */
 
+/* Lowers a limit to value; one that is lower already stays. */
 static bool limit(int resource, rlim_t value, struct err *err)
 {
     struct rlimit now;
@@ -103,11 +107,13 @@ static bool limit(int resource, rlim_t value, struct err *err)
 
 static bool set_limits(struct err *err)
 {
+    /* Two sockets for each link; the rest is for doors and look-ups. */
     return limit(RLIMIT_NOFILE, (rlim_t)3 * MAX_ALL_LINKS, err) &&
            limit(RLIMIT_CORE, 1, err);
 }
 
-/* The folder of the resolver's configuration: a link to elsewhere, often. */
+/* The folder of the resolver's configuration: often resolv.conf is a link to
+ * another folder. */
 static const char *resolver_folder(char path[PATH_MAX])
 {
     if (!realpath("/etc/resolv.conf", path))
@@ -116,6 +122,8 @@ static const char *resolver_folder(char path[PATH_MAX])
     return path[0] ? path : "/etc";
 }
 
+/* TCP ports that Landlock lets us connect to: whatever a mistake in judging a
+ * request lets through, it leads to no other port of any host. */
 static size_t list_ports(uint16_t ports[MAX_PORTS])
 {
     size_t count = 0;
@@ -128,7 +136,7 @@ static size_t list_ports(uint16_t ports[MAX_PORTS])
     return count;
 }
 
-/* Files: what the C library's resolver reads. */
+/* Files: those that the C library's resolver reads, and nothing else. */
 static bool enter_landlock(struct err *err)
 {
     char folder[PATH_MAX];
@@ -155,8 +163,10 @@ static bool enter_walls(struct err *err)
 
 /* ------------------------------------------------------------------ start */
 
-/* Names are taken as they are written, without the domains that this host's
- * own configuration would append; who does not answer is not waited for. */
+/* The warden's environment is no business of a process with a network. Names
+ * are resolved as they are written, without the domains that this host's
+ * configuration would append; a name server that does not answer is given up
+ * after 3 s, twice. There are 32 threads for look-ups. */
 static void set_environment(void)
 {
     clearenv();
@@ -165,8 +175,8 @@ static void set_environment(void)
     setenv("UV_THREADPOOL_SIZE", "32", 1);
 }
 
-/* Within the walls: a loop that finds io_uring takes it, and dies when it may
- * not use it later. */
+/* Called when the walls are up: libuv uses io_uring if it can have it when the
+ * loop begins, and would die if a wall forbade it later. */
 static bool start(struct err *err)
 {
     int failed = uv_loop_init(&proxy.loop);

@@ -1,9 +1,11 @@
 /* pass.c - bytes from one side of a link to the other.
  *
- * More is read from a side when what it said has been written: nothing piles
- * up. */
-#include "executor/proxy/machine.h"
+ * More is read from a side when what it sent has been written: nothing piles
+ * up. link_listen() decides anew what is read, after everything that happens.
+ */
+#include "executor/proxy/link_steps.h"
 
+/* The side is not busy, or it would not be read: its buffer is free. */
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
 {
     struct side *side = handle->data;
@@ -11,7 +13,6 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *bytes)
     *bytes = uv_buf_init(side->bytes, sizeof(side->bytes));
 }
 
-/* Passed on as they are; more is read when they are written. */
 static void on_written(uv_write_t *write, int status)
 {
     struct side *side = write->data;
@@ -53,7 +54,8 @@ void side_shut(struct side *side)
         side->link->pending--;
 }
 
-/* A plain request ends with its response; a tunnel when both have ended. */
+/* A plain request ends with its response; a tunnel when both have ended. Until
+ * then the other side may go on, as TCP lets it. */
 static void take_end(struct side *side)
 {
     struct proxy_link *link = side->link;
@@ -64,21 +66,23 @@ static void take_end(struct side *side)
     }
     side_shut(side->other);
     if (!link->request.tunnel)
-        link_enter(link, LINGERING);
+        machine_go(&link->machine, LINGERING);
     else if (side->other->ended)
         link_end(link);
 }
 
+/* All that comes is counted, also what is dropped: a session that sends into
+ * links that were refused uses up its own traffic. */
 static void take_bytes(struct side *side, size_t count)
 {
     struct proxy_link *link = side->link;
     struct view bytes = { side->bytes, count };
     door_count(link->door, count);
-    if (link->state == READING) {
+    if (link->machine.state == READING) {
         link_take_head(link, bytes);
         return;
     }
-    if (link->state != PASSING)
+    if (link->machine.state != PASSING)
         return; /* lingering: dropped */
     if (door_is_used_up(link->door)) {
         link_log(link, "proxy.cut", "the session has no bytes left");
@@ -87,7 +91,9 @@ static void take_bytes(struct side *side, size_t count)
     }
     if (side == &link->client && !link->request.tunnel) {
         if (bytes.len > link->body_left)
-            bytes.len = (size_t)link->body_left; /* one request, no more */
+            /* One request, no more: a second one behind the body would reach
+             * the host without having been looked at. */
+            bytes.len = (size_t)link->body_left;
         link->body_left -= bytes.len;
     }
     link_prolong(link);
@@ -102,27 +108,30 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *room)
     (void)room;
     if (count > 0)
         take_bytes(side, (size_t)count);
-    else if (count == UV_EOF && link->state == PASSING)
+    else if (count == UV_EOF && link->machine.state == PASSING)
         take_end(side);
     else if (count < 0)
         link_end(link);
     link_listen(link);
 }
 
+/* While a link waits, resolves or connects, nobody is read: what the client
+ * sends meanwhile stays in the kernel. */
 static bool wants(const struct proxy_link *link, const struct side *side)
 {
     bool client = side == &link->client;
     if (!side->open || side->ended || side->busy || !door_is_wide(link->door))
         return false;
-    if (link->state == PASSING)
+    if (link->machine.state == PASSING)
         return !client || link->request.tunnel || link->body_left > 0;
-    return client && (link->state == READING || link->state == LINGERING);
+    return client &&
+           (link->machine.state == READING || link->machine.state == LINGERING);
 }
 
 void link_listen(struct proxy_link *link)
 {
     struct side *sides[] = { &link->client, &link->server };
-    if (link->state == ENDED)
+    if (link->machine.state == ENDED)
         return;
     for (size_t i = 0; i < 2; i++) {
         bool wanted = wants(link, sides[i]);

@@ -1,7 +1,9 @@
 /* reach.c - from a name to a connection.
  *
- * A name is looked up once; of its addresses, those of the public internet are
- * tried, and the one that was looked at is the one that is connected to. */
+ * A name is looked up once. Of its addresses, those of the public internet are
+ * tried, and the very bytes that were checked are connected to. An allowed name
+ * that resolves to an address of the host, its network or its cloud's metadata
+ * (by mistake, or because its owner is hostile) leads nowhere. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
@@ -9,46 +11,52 @@
 #include <string.h>
 
 #include "executor/proxy/address.h"
-#include "executor/proxy/machine.h"
+#include "executor/proxy/link_steps.h"
 
-enum { MAX_TRIES = 4 }; /* addresses of one name */
+enum { MAX_TRIES = 4 }; /* addresses of one name that are tried */
 
 /* ------------------------------------------------------------- connecting */
 
+/* Both sides are there. The client of a tunnel is told, and the server gets
+ * what came behind the head; a plain request begins with its head, written
+ * anew. */
 static void begin_passing(struct proxy_link *link)
 {
     static const char established[] =
         "HTTP/1.1 200 Connection established\r\n\r\n";
     struct view opening = buf_view(&link->request.head);
-    link_enter(link, PASSING);
+    machine_go(&link->machine, PASSING);
     uv_tcp_nodelay(&link->client.tcp, 1);
     uv_tcp_nodelay(&link->server.tcp, 1);
     if (link->request.tunnel)
         side_pass(&link->server, view_of(established));
-    if (link->state == PASSING && opening.len > 0)
+    if (link->machine.state == PASSING && opening.len > 0)
         side_pass(&link->client, opening);
     link_listen(link);
 }
 
 static void try_next(struct proxy_link *link);
 
+/* The next address needs the same handle, which is free only now. */
+
 static void on_server_closed(uv_handle_t *handle)
 {
     struct side *side = handle->data;
     struct proxy_link *link = side->link;
-    if (link->state == CONNECTING)
+    if (link->machine.state == CONNECTING)
         try_next(link);
     link_release(link);
 }
 
+/* UV_ECANCELED: link_give_up() has closed it, and failure is the timeout. */
 static void on_connected(uv_connect_t *connect, int status)
 {
     struct proxy_link *link = connect->data;
-    if (link->state == CONNECTING && status < 0) {
+    if (link->machine.state == CONNECTING && status < 0) {
         if (status != UV_ECANCELED)
             link->failure = status;
         side_close(&link->server, on_server_closed);
-    } else if (link->state == CONNECTING) {
+    } else if (link->machine.state == CONNECTING) {
         begin_passing(link);
     }
     link_release(link);
@@ -129,23 +137,25 @@ static void on_looked_up(uv_getaddrinfo_t *lookup, int status,
     link->addresses = addresses;
     link->address = addresses;
     door_looked_up(link->door);
-    if (link->state == RESOLVING && status < 0) {
+    if (link->machine.state == RESOLVING && status < 0) {
         link_refuse(link, 502, "%s is not known: %s", link->request.host,
                     uv_strerror(status));
-    } else if (link->state == RESOLVING) {
-        link_enter(link, CONNECTING);
+    } else if (link->machine.state == RESOLVING) {
+        machine_go(&link->machine, CONNECTING);
         try_next(link);
     }
     link_release(link);
 }
 
+/* In a thread of libuv's pool, which all doors share (main.c): MAX_LOOKUPS
+ * keeps one session from taking all of them. */
 static void look_up(struct proxy_link *link)
 {
     static const struct addrinfo hints = {
         .ai_flags = AI_ADDRCONFIG,
         .ai_socktype = SOCK_STREAM,
     };
-    link_enter(link, RESOLVING);
+    machine_go(&link->machine, RESOLVING);
     link->door->lookups++;
     link->pending++;
     if (uv_getaddrinfo(link->client.tcp.loop, &link->lookup, on_looked_up,
@@ -155,7 +165,7 @@ static void look_up(struct proxy_link *link)
 
 void link_resume(struct proxy_link *link)
 {
-    if (link->state == WAITING && link->door->lookups < MAX_LOOKUPS)
+    if (link->machine.state == WAITING && link->door->lookups < MAX_LOOKUPS)
         look_up(link);
     else
         link_listen(link);

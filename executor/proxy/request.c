@@ -1,11 +1,19 @@
-/* request.c - the head of a request to a proxy, read strictly. */
+/* request.c - the head of a request to a proxy, read strictly.
+ *
+ * Two passes: the first checks all lines and learns which headers concern only
+ * this connection, the second copies the others. The head that the host gets is
+ * written by us, never what came. */
 #include "executor/proxy/request.h"
 
 #include <assert.h>
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_METHOD_BYTES = 24, MAX_NOMINATIONS = 8, MAX_LENGTH_DIGITS = 15 };
+enum {
+    MAX_METHOD_BYTES = 24,
+    MAX_NOMINATIONS = 8,    /* Connection headers */
+    MAX_LENGTH_DIGITS = 15, /* less than 2^63 */
+};
 
 /* What parse_headers() knows so far. */
 struct head_reader {
@@ -96,7 +104,8 @@ size_t request_head_bytes(struct view bytes)
 
 /* ---------------------------------------------------------------- headers */
 
-/* They concern this connection only, or are written anew. */
+/* Not passed on: they concern this connection only (RFC 9110, 7.6.1), or are
+ * written anew. A proxy- header may hold a password for us. */
 static const char *const own[] = {
     "connection", "content-length", "host",    "keep-alive",
     "te",         "trailer",        "upgrade",
@@ -110,6 +119,8 @@ static bool is_own(struct view name)
     return name.len > 6 && strncasecmp(name.data, "proxy-", 6) == 0;
 }
 
+/* "Connection: a, b" names further headers that are for this connection only.
+ */
 static bool is_nominated(const struct head_reader *reader, struct view name)
 {
     for (size_t i = 0; i < reader->nominations; i++) {
@@ -126,6 +137,7 @@ static bool is_nominated(const struct head_reader *reader, struct view name)
     return false;
 }
 
+/* Twice, a sign, a blank or a list: servers differ in what they make of it. */
 static bool read_length(struct head_reader *reader, struct view value)
 {
     uint64_t length = 0;
@@ -157,7 +169,7 @@ static bool split(struct head_reader *reader, struct view line,
            refuse(reader, 400, "a header's value has control characters");
 }
 
-/* Those that say how the others are to be read. */
+/* Headers that say how the rest is to be read. */
 static bool look_at(struct head_reader *reader, struct view name,
                     struct view value)
 {
@@ -260,6 +272,8 @@ static bool parse_first(struct head_reader *reader, struct view line,
     return request->port || refuse(reader, 400, "CONNECT needs host and port");
 }
 
+/* Host is the one that was checked, whatever a Host header claimed. The
+ * connection ends with the response, so no second request can follow. */
 static void write_head(struct head_reader *reader,
                        const struct first_line *first, struct view lines)
 {

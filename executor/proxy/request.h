@@ -3,9 +3,10 @@
  *   CONNECT host:port HTTP/1.1       a tunnel: no look into what follows
  *   GET http://host/path HTTP/1.1    passed on as "GET /path", once
  *
- * Nothing is guessed: what two servers might read in two ways is refused. A
- * connection carries one request; its body has the length that its head
- * names. */
+ * Nothing is guessed: what two servers might read in two ways is refused. If
+ * the host read a request in another way than we do, code could hide a second
+ * one in it (request smuggling), to a host that was not checked. A connection
+ * carries one request; its body has the length that its head names. */
 #ifndef EXECUTOR_PROXY_REQUEST_H
 #define EXECUTOR_PROXY_REQUEST_H
 
@@ -22,7 +23,8 @@ struct proxy_request {
     uint16_t port;
     bool tunnel;
     uint64_t body_bytes; /* that follow the head; of a tunnel: 0 */
-    struct buf head;     /* to be sent to the host first; of a tunnel: empty */
+    struct buf head; /* written anew, to be sent to the host first; of a tunnel:
+                        empty */
 };
 
 /* Bytes of the head that bytes begin with; 0: its end is not there yet. */

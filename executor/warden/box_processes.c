@@ -1,4 +1,4 @@
-/* box_processes.c - who is in a box, as its own /proc says. */
+/* box_processes.c - which processes are in a box, as its own /proc says. */
 #include "executor/warden/box_processes.h"
 
 #include <dirent.h>

@@ -21,10 +21,10 @@
 
 enum {
     READY_BOXES = 2,
-    MAX_STARTING = 4,
-    START_MS = 5000,
-    RETRY_MS = 200, /* after a failure */
-    REFILL_MS = 25, /* after one was taken */
+    MAX_STARTING = 4, /* at once */
+    START_MS = 5000,  /* from the order to BOX_UP */
+    RETRY_MS = 200,   /* after a failure */
+    REFILL_MS = 25,   /* after one was taken */
 };
 
 enum box_state { STARTING, READY, LENT, DYING };
@@ -46,17 +46,18 @@ struct box {
     uint64_t disk_bytes;
     struct boxes *boxes;
     struct machine machine;
-    struct watch *channel;
-    struct watch *init; /* pidfd: NULL until BOX_UP */
-    struct loop_alarm *deadline;
-    int fds[BOX_FDS];
+    struct watch *channel;       /* to its init; NULL: a folder */
+    struct watch *init;          /* pidfd: NULL until BOX_UP */
+    struct loop_alarm *deadline; /* of STARTING; later: to tell of a sweep that
+                                    nobody answers */
+    int fds[BOX_FDS];            /* -1: it has none such */
     struct cgroup *cgroup;
     uid_t user;            /* of the pool; 0: the warden's */
     struct box_door *door; /* its way out, if it has one */
     char *folder;          /* --insecure: all there is */
     char *packages;        /* a folder that the warden fills; NULL: none */
-    bool lost;             /* init is gone */
-    size_t sweeps;         /* asked for and not answered */
+    bool lost;             /* init is gone: its channel was closed */
+    size_t sweeps;         /* asked for and not answered yet */
     struct box_events events;
 };
 
@@ -110,7 +111,9 @@ static void free_when_done(struct boxes *boxes)
         free(boxes);
 }
 
-/* If what made it has died, init is our own child, and would stay a zombie. */
+/* The box is empty: the kernel has killed all in it before init ended. Only now
+ * its cgroup and its user id are free. If quern-box has died, init is our own
+ * child, and would stay a zombie. */
 static void on_init_ended(void *owner, int events)
 {
     struct box *box = owner;
@@ -125,6 +128,8 @@ static void on_init_ended(void *owner, int events)
     free(box);
 }
 
+/* Everything that leads into the box goes first, then init, and with it all
+ * that runs there. The memory goes when init has ended. */
 static void kill_box(struct box *box)
 {
     enter(box, DYING);
@@ -137,7 +142,8 @@ static void kill_box(struct box *box)
     folder_remove(box->folder);
     packages_remove(box->boxes->loop, box->packages);
     if (!box->init) {
-        orphans_look(box->boxes->orphans); /* it has not said who it is */
+        /* It may be half made, and end in a moment: its user id is in doubt. */
+        orphans_look(box->boxes->orphans);
         users_return(box->boxes->users, box->user, false);
         cgroup_free(box->cgroup);
         free(box);
@@ -180,7 +186,8 @@ static void fail(struct box *box, const char *why)
     kill_box(box);
     boxes->resting = true;
     alarm_set(boxes->retry, RETRY_MS);
-    /* Whoever asks again while it is told waits for the next one. */
+    /* Taken out first: a waiter may ask again while it is told, and then waits
+     * for the next box. */
     struct box_request *requests = boxes->requests;
     boxes->requests = NULL;
     while (requests) {
@@ -190,6 +197,7 @@ static void fail(struct box *box, const char *why)
     }
 }
 
+/* Boxes of another size than usual are made for one waiter. */
 static void lend_or_keep(struct box *box)
 {
     struct boxes *boxes = box->boxes;
@@ -209,6 +217,7 @@ static void lend_or_keep(struct box *box)
     refill(boxes);
 }
 
+/* Those of BOX_UP that are always there. */
 static size_t fewest_fds(const struct boxes *boxes)
 {
     return BOX_FD_DOOR + (boxes->network != NULL);
@@ -233,8 +242,8 @@ static void box_is_up(struct box *box, const int *fds, size_t count)
     lend_or_keep(box);
 }
 
-/* Whoever asks for a sweep while another one is under way wants to hear of its
- * own: the one before kept others, and ended before something else began. */
+/* Of several sweeps that are under way only the last one is reported: the ones
+ * before may have kept processes that were to end. */
 static void tell(struct box *box, const struct box_word *word)
 {
     const struct box_events *events = &box->events;
@@ -244,7 +253,8 @@ static void tell(struct box *box, const struct box_word *word)
         events->on_swept(events->owner, word->kind == BOX_SWEPT);
 }
 
-/* Whoever waits for a sweep, or asks for one, hears that it was not done. */
+/* Init is gone. Whoever waits for a sweep, or asks for one later, hears that it
+ * was not clean. */
 static void lose(struct box *box)
 {
     box->lost = true;
@@ -276,8 +286,8 @@ static void on_channel(void *owner, int events)
         fail(box, got == sizeof(word) ? word.text : "quern-box ended");
         return;
     }
-    /* Closed: init is gone and all with it, as the death of an interpreter
-     * inside will tell. */
+    /* Closed: init is gone, and the kernel has killed all that was in the box.
+     * The owner hears of it by the death of its interpreter. */
     if (got <= 0 && box->machine.state == READY)
         box_release(box);
     else if (got <= 0)
@@ -485,7 +495,7 @@ bool boxes_take(struct boxes *boxes, struct box_request *request)
         *last = request;
         request->waiting = true;
     }
-    /* Not while the session waits for its own: the next one may wait. */
+    /* A session that has its box is to run before the next box is made. */
     alarm_set(boxes->retry, request->box ? REFILL_MS : 0);
     return request->box;
 }
@@ -557,7 +567,7 @@ void box_name(struct box *box, const char *session)
     door_name(box->door, session);
 }
 
-/* If init is gone, the end of the channel tells. */
+/* If it cannot be sent, init is gone, and the end of the channel tells so. */
 void box_sweep(struct box *box, const pid_t keep[BOX_KEPT])
 {
     struct box_word word = { .kind = BOX_SWEEP };

@@ -9,7 +9,7 @@
 #include "executor/base/loop.h"
 
 enum {
-    KEPT_CALLS = 32,
+    KEPT_CALLS = 32,       /* with their outcome */
     KEPT_IDS = 1024,       /* of calls whose outcome is not kept any more */
     KEPT_BYTES = 24 << 20, /* of a session; one large display fits */
     /* For FRAME_DONE, whatever came before: nobody waits for ever. */
@@ -38,6 +38,7 @@ static void drop_outcome(struct session_call *call)
     buf_init(&call->frames, KEPT_BYTES + LAST_BYTES);
 }
 
+/* From the newest to the oldest: what is beyond a limit goes. */
 static void drop_old(struct session_calls *calls)
 {
     size_t count = 0, bytes = 0;
@@ -76,14 +77,6 @@ bool calls_forget(struct session_calls *calls, struct view id)
     return call;
 }
 
-void calls_drop(struct session_calls *calls, const struct session_call *call)
-{
-    struct session_call **link = &calls->newest;
-    while (*link != call)
-        link = &(*link)->next;
-    unlink_call(link);
-}
-
 void calls_leave(struct session_calls *calls, const struct peer *peer)
 {
     for (struct session_call *call = calls->newest; call; call = call->next)
@@ -97,8 +90,8 @@ void calls_finish(struct session_calls *calls)
         unlink_call(&calls->newest);
 }
 
-/* What is too much is left out: offsets and numbers tell, and the counts of
- * FRAME_DONE. */
+/* A frame that is too much is left out. A consumer sees the gap by offsets and
+ * numbers, and by the counts of FRAME_DONE, for which there is always room. */
 static void remember(struct session_call *call, struct frame *frame)
 {
     struct err err;
@@ -116,7 +109,7 @@ void call_say(struct session_call *call, struct frame *frame)
     frame->call = view_of(call->id);
     call->done = frame->type == FRAME_DONE;
     if (frame->type == FRAME_RESTART)
-        buf_clear(&call->frames);
+        buf_clear(&call->frames); /* void: whoever comes now need not hear it */
     remember(call, frame);
     frame->fresh = call->done;
     peer_answer(call->peer, call->ref, *frame);

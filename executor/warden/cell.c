@@ -1,9 +1,14 @@
-/* cell.c - the states of a session whose cell runs or has just ended. */
+/* cell.c - the states of a session whose cell runs or has just ended.
+ *
+ * A cell is stopped in three steps, each with its deadline: it is asked to end
+ * (KeyboardInterrupt); if it has only figures left to draw it gets time for
+ * that; then it is killed. Code that catches KeyboardInterrupt gains 300 ms. */
 #include "executor/box/walls.h"
 #include "executor/warden/session_steps.h"
 
-/* Only while the cell may still go on: later it is a matter of moments, and
- * what is left is bounded. */
+/* A consumer that does not read slows down the cell, which then waits in
+ * write(). Only while the cell may go on: a cell that is being stopped must be
+ * able to end, and what it can still send is bounded. */
 void session_slow_down(struct session *session)
 {
     if (session->machine.state == SESSION_RUNNING)
@@ -11,6 +16,7 @@ void session_slow_down(struct session *session)
                           peer_lags(session->run.call->peer));
 }
 
+/* It must not step the machine: its caller is in the middle of a send. */
 void session_hold(struct session *session)
 {
     if (session->machine.state == SESSION_RUNNING &&
@@ -18,12 +24,14 @@ void session_hold(struct session *session)
         interpreter_pause(session->interpreter, true);
 }
 
-/* Most cells leave nothing behind, and who waits for this one need not wait
- * for init to say so. */
+/* The code is over. Everything is stopped, and what it left running is ended,
+ * before its outcome is told: so nothing changes its files afterwards. Most
+ * cells leave nothing behind; then nobody has to wait for init's answer, and a
+ * sweep in CLEARING makes sure. */
 static enum pace sweep(struct session *session)
 {
     session_enter(session, SESSION_SWEEPING);
-    /* Or it could start what is ended here. */
+    /* Or it could start new processes while the old ones are ended. */
     interpreter_freeze(session->interpreter);
     bool alone = interpreter_is_alone(session->interpreter);
     session->flags.swept = session->flags.clean = session->flags.alone = alone;
@@ -33,7 +41,9 @@ static enum pace sweep(struct session *session)
     return WAIT;
 }
 
-/* Where it is, before anything happens to it; then, may it end by itself? */
+/* It is asked for its line before the interrupt changes that. Of memory there
+ * is none left to run a handler of KeyboardInterrupt: it is killed after
+ * TRACE_MS. Its output is read again, or it could not end. */
 static enum pace stop(struct session *session, enum cell_stop stop)
 {
     session->run.stop = stop;
@@ -46,7 +56,8 @@ static enum pace stop(struct session *session, enum cell_stop stop)
     return AGAIN;
 }
 
-/* Its time is over, but its code has ended: what it has to show is wanted. */
+/* Its time is over, but its code has ended: the figures that it has to show are
+ * worth some more time. */
 static enum pace draw(struct session *session, enum cell_stop stop)
 {
     session->run.stop = stop;
@@ -56,6 +67,8 @@ static enum pace draw(struct session *session, enum cell_stop stop)
     return AGAIN;
 }
 
+/* A dead interpreter and an outcome that has come go before reasons to stop it:
+ * a cell that ended in time is not reported as stopped. */
 enum pace step_running(void *owner)
 {
     struct session *session = owner;
@@ -128,6 +141,8 @@ enum pace step_drawing(void *owner)
     return session->flags.late ? stop(session, session->run.stop) : WAIT;
 }
 
+/* A sweep that did not come to an end in time, or found what it could not end,
+ * costs the interpreter: where something runs unwatched, no cell may run. */
 enum pace step_sweeping(void *owner)
 {
     struct session *session = owner;

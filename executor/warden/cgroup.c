@@ -12,17 +12,17 @@
 #include "executor/base/wire.h"
 #include "executor/warden/cgroup_folder.h"
 
-/* What a box needs beside what its session may have: init, the snapshot, the
- * next one, and the process that forks that in passing. */
+/* Processes of a box beside those that its session may have: init, the
+ * snapshot, the next one, and the passing process that forks it. */
 enum { OWN_PROCESSES = 4 };
 
 struct cgroups {
     struct cgroup_folder places[CGROUP_DOORS];
     size_t count;
     unsigned int controllers;
-    uint64_t numbers;
-    struct cgroup *left; /* those that could not be removed yet */
-    struct err missing;
+    uint64_t numbers;    /* of boxes so far: names of their cgroups */
+    struct cgroup *left; /* of boxes that are gone; not removed yet */
+    struct err missing;  /* why there is not more */
 };
 
 struct cgroup {
@@ -33,9 +33,9 @@ struct cgroup {
     uint64_t kills_before; /* this cell */
 };
 
-/* One controller is called differently by the versions. Who has one thread goes
- * in by the door of threads where there is one: by that of processes it waits
- * for every processor to have been through the scheduler. */
+/* What each version calls its files. A process with one thread enters by the
+ * file of threads where there is one: by that of processes the kernel makes it
+ * wait until every processor has been through the scheduler. */
 static const struct file_names {
     const char *limit, *swap, *kills, *peak, *door;
     bool swap_is_sum; /* of memory and swap */
@@ -91,6 +91,7 @@ static bool remove_folders(const struct cgroup *cgroup)
     return gone;
 }
 
+/* The kernel removes a cgroup only when its last process is gone. */
 static void remove_left(struct cgroups *cgroups)
 {
     struct cgroup **link = &cgroups->left;
@@ -155,6 +156,8 @@ static bool write_number(const struct cgroup *cgroup,
     return cgroup_folder_write(place->folder, name, text);
 }
 
+/* Swap is limited, too: or a box would take more than its
+ * limit, on disk. */
 static bool limit_memory(struct cgroup *cgroup, uint64_t bytes)
 {
     const struct cgroup_folder *place =
@@ -186,8 +189,8 @@ bool cgroup_limit(struct cgroup *cgroup, const struct session_limits *limits,
                    strerror(errno));
 }
 
-/* Opened for writing, it can be set back; where it cannot, it tells the most
- * of the whole session. */
+/* If it can be opened for writing, it can be set back for each cell; else it
+ * tells the most of the whole session. */
 static int open_peak(const struct cgroup *cgroup)
 {
     const struct cgroup_folder *place =

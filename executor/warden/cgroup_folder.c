@@ -19,7 +19,7 @@
 #include "schemas/message/buf.h"
 
 enum {
-    TRIES = 100, /* of what takes others a moment: */
+    TRIES = 100, /* one second in all, for what takes others a moment */
     TRY_US = 10000,
 };
 
@@ -34,7 +34,7 @@ bool cgroup_folder_write(int folder, const char *name, const char *text)
 {
     CLEANUP(close_fd) int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);
     ssize_t written = -1;
-    /* A limit of memory is not taken while a signal is pending. */
+    /* A write to a limit of memory fails while a signal is pending. */
     do
         written = fd < 0 ? -1 : write(fd, text, strlen(text));
     while (fd >= 0 && written < 0 && errno == EINTR);
@@ -53,7 +53,7 @@ bool cgroup_folder_read(int folder, const char *name, char *text, size_t size)
 
 /* --------------------------------------------------------------- removing */
 
-/* Version 2 has a file for that, since Linux 5.14. */
+/* Since Linux 5.14, version 2 has a file for that. */
 static void kill_processes(int cgroup)
 {
     char text[4096];
@@ -69,7 +69,7 @@ static void kill_processes(int cgroup)
     }
 }
 
-/* One that has no others in it. */
+/* A cgroup that has no others in it. */
 static bool remove_leaf(int at, const char *name)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -105,7 +105,8 @@ static void remove_box(int at, const char *name)
         (void)remove_leaf(at, name);
 }
 
-/* Whoever made it is gone if the lock can be had. */
+/* If the lock can be had, the executor that made it is gone: the kernel lets go
+ * of a lock when its holder ends. */
 static void remove_left_over(int at, const char *name)
 {
     CLEANUP(close_fd) int folder = open_folder(at, name);
@@ -125,7 +126,8 @@ static bool fail(struct err *err, const struct hierarchy *where,
                    what, strerror(errno));
 }
 
-/* Somebody who does not let go of it delays us, and no more. */
+/* Goes on without the lock after a second: somebody who keeps it must not keep
+ * the executor from starting. */
 static void lock(int folder)
 {
     for (int i = 0; i < TRIES && flock(folder, LOCK_EX | LOCK_NB) < 0; i++)
@@ -145,7 +147,7 @@ static bool give(int folder, uid_t uid, gid_t gid)
     return true;
 }
 
-/* Those that folder hands on to the cgroups in it. */
+/* Enables controllers for the cgroups in folder. */
 static bool hand_on(int folder, unsigned int controllers)
 {
     char text[64] = "";
@@ -157,8 +159,9 @@ static bool hand_on(int folder, unsigned int controllers)
     return cgroup_folder_write(folder, "cgroup.subtree_control", text);
 }
 
-/* From the top: none may have processes. The warden's turn comes before that
- * of all boxes together. */
+/* From the top, since a cgroup of version 2 that hands on controllers may have
+ * no processes: first we leave it. The warden's weight makes the processor
+ * serve it before all boxes together. */
 static bool settle(const struct cgroup_folder *place, int base, int all,
                    const struct hierarchy *where, struct err *err)
 {
@@ -191,9 +194,10 @@ static bool stands(const struct cgroup_folder *place, int all)
            ours.st_ino == there.st_ino;
 }
 
-/* Until it is locked somebody who removes what is left over may take it for
- * that; and the name may be another's, who counts his processes apart from us
- * (a container). */
+/* Before it is locked, another executor may take it for a left-over and remove
+ * it: then it does not stand any more, and is made again. And the name, our
+ * pid, may be taken by an executor in a container, which numbers processes on
+ * its own. */
 static bool make_own(struct cgroup_folder *place, int all)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -1,4 +1,4 @@
-/* devices.c - device files for boxes. */
+/* devices.c - device files for boxes, in a /dev of the executor's own. */
 #include "executor/warden/devices.h"
 
 #include <errno.h>
@@ -13,7 +13,10 @@
 #include "executor/base/log.h"
 #include "executor/box/box.h"
 
-enum { MEMORY_DEVICES = 1, PATH_BYTES = 80 };
+enum {
+    MEMORY_DEVICES = 1, /* a major number */
+    PATH_BYTES = 80,
+};
 
 /* As mem(4) and the kernel's list of devices number them. */
 static const struct {
@@ -71,7 +74,9 @@ static bool fill(const struct users *users)
     return made;
 }
 
-/* What the host mounts later is still seen. */
+/* In a mount namespace of our own. MS_SLAVE: what the host mounts later is
+ * still seen here, but nothing of ours there. If it fails, the host's /dev
+ * stays. */
 void devices_make(const struct users *users)
 {
     if (users_count(users) == 0 || unshare(CLONE_NEWNS) < 0 ||

@@ -1,4 +1,8 @@
-/* files.c - reads and writes files of a session from outside. */
+/* files.c - reads and writes files of a session from outside.
+ *
+ * Without open_beneath() code could put a link at "report.csv" to a file of the
+ * host, and the warden would give that away, or write to it. Without O_NONBLOCK
+ * a pipe under that name would stop the warden, and with it all sessions. */
 #include "executor/warden/files.h"
 
 #include <errno.h>
@@ -81,12 +85,14 @@ static bool copy_path(struct view name, char path[PATH_MAX], struct err *err)
     return true;
 }
 
+/* Of the open file: what the name leads to may have changed since. */
 static bool regular(int fd, struct stat *status)
 {
     return fstat(fd, status) == 0 && S_ISREG(status->st_mode);
 }
 
-/* The folders above path, each made in the one that was opened before. */
+/* The folders above path. Each is made in a folder that was opened beneath the
+ * workspace: mkdir() with the whole path would follow links. */
 static bool make_folders(int workspace, char *path)
 {
     for (char *end = path; (end = strchr(end, '/')); end++) {

@@ -1,19 +1,22 @@
 /* files.h - the files of a session, from outside.
  *
- * Names are what hostile code made. So every path is resolved beneath the
- * workspace, through no symbolic link and no /proc magic, opened without
- * waiting, and only then, on the open file, found to be a regular one. */
+ * Hostile code makes these names, and may change them while we look. So the
+ * kernel resolves every path beneath the workspace, through no symbolic link
+ * and no magic link of /proc, and opens it without waiting; only then, on the
+ * open file, it is found to be a regular one. A check before the open could be
+ * passed by a file that is exchanged in between. */
 #ifndef EXECUTOR_WARDEN_FILES_H
 #define EXECUTOR_WARDEN_FILES_H
 
 #include "schemas/message/frame.h"
 
-/* Writes data at offset; offset 0 makes the file anew, and the folders that
- * name says. workspace: a descriptor of the folder. */
+/* Writes data at offset; offset 0 makes the file anew, and the folders in its
+ * name. At most MAX_FILE_BYTES. workspace: a descriptor of the folder. */
 bool files_put(int workspace, struct view name, uint64_t offset,
                struct view data, struct err *err);
 
-/* Opens a regular file of at most MAX_FILE_BYTES for reading. */
+/* Opens a regular file of at most MAX_FILE_BYTES for reading. The caller closes
+ * *fd. The file may change afterwards. */
 bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
                 struct err *err);
 
@@ -36,24 +39,25 @@ struct file_listing {
     bool cut;          /* there was more */
 };
 
-/* A zeroed listing is empty. Replaces what was in it. False: there is something
- * that our user may not look at. */
+/* Replaces what was in the listing; a zeroed one is empty. False: there is
+ * something that our user may not look at, and which is not in it. */
 bool listing_read(struct file_listing *listing, int workspace);
 void listing_finish(struct file_listing *listing);
 
-/* A file changed just now: were it changed again at once, nothing would tell.
- * The kernel's clock for that goes in ticks of some milliseconds. */
+/* A file changed in the present tick of the clock that files are timed by,
+ * which takes some milliseconds: if it changed again at once, no time would
+ * tell. */
 bool listing_is_fresh(const struct file_listing *listing);
 
-/* What is there, of struct workspace_file. The list and its names live in the
+/* All files, as struct workspace_file. List and names live in the
  * arena. */
 struct list listing_all(const struct file_listing *listing,
                         struct arena *arena);
-/* Only what is new, changed or deleted: by inode, size and times, so that what
- * was written again with the same bytes is changed. Of listings that were cut
- * only what is sure: what is not in the first may have been there all the same,
- * unless it has changed since; what is not in the second may still be. *cut:
- * not all of it is told. */
+/* Only what is new, changed or deleted: by inode, size and times, so a file
+ * that was written again with the same bytes has changed. Of listings that were
+ * cut it tells only what is sure: a file that is not in the first may have been
+ * there all the same, unless it has changed since; one that is not in the
+ * second may still be there. *cut: there may be more changes. */
 struct list listing_changes(const struct file_listing *before,
                             const struct file_listing *after,
                             struct arena *arena, bool *cut);

@@ -1,4 +1,5 @@
-/* folder.c - where a session's files are when there is no box. */
+/* folder.c - a folder on the host: a session's files when there is no box, and
+ * packages. */
 #include "executor/warden/folder.h"
 
 #include <fcntl.h>
@@ -10,7 +11,10 @@
 
 #include "executor/base/log.h"
 
-enum { OPEN_FOLDERS = 16, MAX_ROUNDS = 64 };
+enum {
+    OPEN_FOLDERS = 16, /* descriptors that nftw() may use */
+    MAX_ROUNDS = 64,   /* each opens folders that the one before found closed */
+};
 
 char *folder_make(int *fd)
 {

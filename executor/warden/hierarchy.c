@@ -125,6 +125,7 @@ static bool find_folder(FILE *cgroup, const struct mount *mount,
     return found;
 }
 
+/* A hierarchy may be mounted at several places: the first one is taken. */
 static bool is_known(const struct hierarchy *found, size_t count,
                      const struct mount *mount)
 {

@@ -1,4 +1,4 @@
-/* hierarchy.h - where this process stands among the cgroups of the machine.
+/* hierarchy.h - which cgroups of the machine this process is in.
  *
  * Version 2 has one hierarchy for all controllers, version 1 has several; a
  * machine may have both ("hybrid"). */
@@ -21,11 +21,12 @@ enum { MAX_HIERARCHIES = CONTROLLERS + 1 };
 
 struct hierarchy {
     int version;              /* 1 or 2 */
-    unsigned int controllers; /* bits; of version 2 its folder tells */
+    unsigned int controllers; /* bits of enum controller; with version 2 none:
+                                 cgroup.controllers in its folder tells */
     char folder[PATH_MAX];    /* the cgroup that we are in */
 };
 
-/* Of the words in text, which are separated by characters of between. */
+/* Bits of the controllers that text names; between: what separates words. */
 unsigned int controllers_read(const char *text, const char *between);
 
 /* cgroup, mountinfo: as in /proc/self. Gives how many there are; a hierarchy

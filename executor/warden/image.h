@@ -6,8 +6,10 @@
  *   application/pdf          begins as such
  *   image/ anything else     refused: nobody here can tell what it is
  *
- * What is looked at is what a decoder would take memory by. That an image is
- * whole is not: a broken one hurts nobody. */
+ * The images come from hostile code, and browsers and models decode them. So
+ * what is checked is by how much memory a decoder would take: the type, and the
+ * number of pixels. Whether an image is whole is not: a broken one hurts
+ * nobody. */
 #ifndef EXECUTOR_WARDEN_IMAGE_H
 #define EXECUTOR_WARDEN_IMAGE_H
 
@@ -15,15 +17,15 @@
 
 #include "schemas/message/view.h"
 
-enum { MAX_FILM_PIXELS = 1 << 30 };
+enum { MAX_FILM_PIXELS = 1 << 30 }; /* of all frames of an animation */
 
 struct image_size {
     uint64_t width, height;
 };
 
-/* Of 1 to MAX_PIXELS pixels, those of all frames of an animation at most
- * MAX_FILM_PIXELS; *size: zero for what has none. Other types are not images
- * to us: true. */
+/* True: it is what mime says, of 1 to MAX_PIXELS pixels, and all frames of an
+ * animation together of at most MAX_FILM_PIXELS; or mime is none of the above,
+ * and no image to us. *size: zero for what has no size. */
 bool image_is_sound(struct view mime, struct view bytes,
                     struct image_size *size);
 

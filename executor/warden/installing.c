@@ -5,10 +5,12 @@
  *                    |                                            |
  *                    `--(not to be had)--> PARKING             RUNNING
  *
- * Its code may also ask in so many words (%pip install), and go on then.
+ * Its code may also ask for packages (%pip install): then it waits, and goes
+ * on.
  *
  * Going back to the snapshot undoes what the cell did to variables. Files that
- * it wrote stay, as the reason says. */
+ * it wrote stay, as the reason says. The names come from hostile code: the
+ * program that installs checks them against what the operator allows. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -21,6 +23,7 @@ enum {
     MAX_REQUEST_BYTES = 4096,
 };
 
+/* It becomes an argument of a program: no dash, no slash, no blank. */
 static bool is_module(struct view name)
 {
     for (size_t i = 0; i < name.len; i++)
@@ -29,7 +32,7 @@ static bool is_module(struct view name)
     return name.len > 0 && name.len <= MAX_NAME_BYTES;
 }
 
-/* It is the interpreter that says so: a name, and nothing else. */
+/* The interpreter claims it: it must be a name, and nothing else. */
 void installing_missed(struct session *session, struct view module)
 {
     struct running_cell *run = &session->run;
@@ -68,15 +71,15 @@ enum pace session_install(struct session *session)
     return WAIT;
 }
 
-/* The state that the cell was begun in is there. */
+/* The state in which the cell began can be had again. */
 static bool can_go_back(const struct session *session)
 {
     return !session->filled ||
            (interpreter_has_snapshot(session->interpreter) &&
-            session->snapshot_cell == session->cells - 1);
+            session->snapshot.cell == session->cells.count - 1);
 }
 
-/* What it put out is void; what it runs next, it runs with a clean slate. */
+/* FRAME_RESTART makes void what it has put out. */
 static enum pace run_again(struct session *session)
 {
     struct frame void_so_far = { .type = FRAME_RESTART };
@@ -159,6 +162,7 @@ static void on_asked_end(void *owner)
     session_run(session);
 }
 
+/* False: err says why. One at a time: session->install is the only place. */
 static bool refuse(const struct session *session,
                    const struct guest_frame *frame, struct err *err)
 {

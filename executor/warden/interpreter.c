@@ -1,4 +1,9 @@
-/* interpreter.c - the Python of one session. */
+/* interpreter.c - the Python of one session: its runner, its snapshot, its
+ * pipes.
+ *
+ * Which process is the runner changes; pipes and box stay. Everything in the
+ * box is stopped between cells: interpreter_cell() and _park() wake the runner,
+ * and a freeze comes after both. */
 #include "executor/warden/interpreter.h"
 
 #include <fcntl.h>
@@ -27,15 +32,15 @@ struct interpreter {
     struct session_limits limits;
     struct interpreter_events events;
     struct runner *runner;
-    struct runner *snapshot;
-    struct runner *parking; /* a snapshot that is not there yet */
+    struct runner *snapshot; /* NULL: none */
+    struct runner *parking;  /* a snapshot that is being made; NULL: none */
     struct output_pipe streams[STREAMS];
-    int trace;
+    int trace; /* pipe: tracebacks, when it is asked or crashes */
     bool ready;
     bool split;   /* while parking: the runner is ready for the next cell */
     bool running; /* a cell */
     bool paused;
-    char cause[96];
+    char cause[96]; /* how the last runner ended */
 };
 
 static void listen_to_streams(struct interpreter *interpreter)
@@ -45,7 +50,7 @@ static void listen_to_streams(struct interpreter *interpreter)
         output_listen(&interpreter->streams[i], on);
 }
 
-/* What was written before a frame was is passed on before it. */
+/* What the cell wrote before it sent a frame is passed on before the frame. */
 static void drain(struct interpreter *interpreter)
 {
     for (size_t i = 0; interpreter->running && i < STREAMS; i++)
@@ -61,6 +66,7 @@ static void end_streams(struct interpreter *interpreter)
     listen_to_streams(interpreter);
 }
 
+/* Whom a sweep spares. */
 static void keep(const struct interpreter *interpreter, pid_t pids[BOX_KEPT])
 {
     pids[0] = interpreter->runner ? runner_pid(interpreter->runner) : 0;
@@ -86,6 +92,8 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     interpreter->events.on_frame(interpreter->events.owner, frame);
 }
 
+/* Both are ready, the fork and the runner: the new snapshot takes the place of
+ * the one before, which was needed until now. */
 static void parked(struct interpreter *interpreter)
 {
     runner_free(interpreter->snapshot);
@@ -104,7 +112,7 @@ static void on_ready(void *owner, struct runner *runner)
         return;
     }
     if (interpreter->ready)
-        return; /* it says so again, and nobody has asked */
+        return; /* hostile code sends it again */
     interpreter->ready = true;
     if (interpreter->events.on_ready)
         interpreter->events.on_ready(interpreter->events.owner);
@@ -115,7 +123,7 @@ static void stop_parking(struct interpreter *interpreter, const char *why)
     struct runner *failed = interpreter->parking;
     interpreter->parking = NULL;
     interpreter->events.on_parked(interpreter->events.owner, why);
-    runner_free(failed); /* the reason is its own */
+    runner_free(failed); /* not before: why may point into it */
 }
 
 static void on_dead(void *owner, struct runner *runner)
@@ -163,8 +171,8 @@ static void finish_streams(struct interpreter *interpreter)
     close_fd(&interpreter->trace);
 }
 
-/* Gives the ends that are written to; the last is -1 when there are no
- * descriptors any more. */
+/* Gives the ends that are written to. The last is -1 when no descriptors are
+ * left, by which runner_new() knows. */
 static void make_streams(struct interpreter *interpreter,
                          int ends[RUNNER_PIPES])
 {
@@ -182,7 +190,8 @@ static void make_streams(struct interpreter *interpreter,
         output_init(&interpreter->streams[i], interpreter->loop, pair[0],
                     view_of(names[i]), on_output, interpreter);
     }
-    /* A crash must not wait for somebody to read how it came about. */
+    /* Not blocking: a process that crashes must not wait until its traceback is
+     * read. */
     if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) == 0) {
         interpreter->trace = pair[0];
         ends[STREAMS] = pair[1];
@@ -303,8 +312,9 @@ void interpreter_trace(struct interpreter *interpreter)
     runner_signal(interpreter->runner, TRACE_SIGNAL);
 }
 
-/* As faulthandler writes it, innermost first: File "<cell-3>", line 2 in f. A
- * crash says so; of one that was asked just before it there may be nothing. */
+/* Python's faulthandler writes tracebacks, innermost call first:
+ * File "<cell-3>", line 2 in f. The line is the innermost of this cell, in the
+ * last traceback that has one; after a crash, only that traceback counts. */
 uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
                           size_t old)
 {
@@ -329,7 +339,7 @@ uint64_t interpreter_line(struct interpreter *interpreter, uint64_t number,
         if (next)
             *next = start[0];
     }
-    /* The code may write there what it likes: it has not so many lines. */
+    /* Hostile code may write there what it likes; no cell has so many lines. */
     return line <= MAX_CODE_BYTES ? line : 0;
 }
 
@@ -351,8 +361,8 @@ void interpreter_freeze(struct interpreter *interpreter)
         runner_signal(interpreter->snapshot, SIGSTOP);
 }
 
-/* Twice: the end of a process that the first look has just missed may have
- * woken the runner. */
+/* Twice: the end of a process that the first look just missed may have woken
+ * the runner, which could have started others. */
 bool interpreter_is_alone(struct interpreter *interpreter)
 {
     pid_t pids[BOX_KEPT];
@@ -369,8 +379,8 @@ void interpreter_sweep(struct interpreter *interpreter, bool runner_too)
     pid_t pids[BOX_KEPT];
     keep(interpreter, pids);
     if (runner_too) {
-        /* What is being parked ends as well; it must not take the place of
-         * the snapshot any more. */
+        /* The snapshot that is being made goes, too: the runner that it comes
+         * from is not trusted any more. */
         runner_free(interpreter->parking);
         interpreter->parking = NULL;
         runner_signal(interpreter->runner, SIGKILL);

@@ -1,4 +1,7 @@
-/* isolation.c - which walls this machine can put around a session. */
+/* isolation.c - which walls this machine can put around a session, in words.
+ *
+ * Every result and every consumer gets these words, so they must not claim a
+ * wall that is not there. */
 #include "executor/warden/isolation.h"
 
 #include <stdarg.h>

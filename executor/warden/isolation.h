@@ -9,7 +9,7 @@
 
 enum { ISOLATION_BYTES = 448 };
 
-/* What was found. */
+/* What was found when the first box was made. Borrows the last two. */
 struct walls {
     int landlock;      /* its ABI; 0: none */
     bool proc;         /* boxes have a /proc, where the watchdog looks */
@@ -24,11 +24,11 @@ struct walls {
 void isolation_describe(const struct executor_settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES]);
 
-/* A wall that could be more, and how to get it. */
+/* A wall that is missing or weaker than it could be, and how to get it. */
 struct lack {
     char what[MAX_NAME_BYTES + 1]; /* a key of the welcome frame */
     const char *remedy;
-    bool demanded; /* nobody is served without it */
+    bool demanded; /* by --level: the executor serves nobody without it */
 };
 enum { MAX_LACKS = 6 };
 size_t isolation_lacks(const struct executor_settings *settings,

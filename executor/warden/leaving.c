@@ -3,16 +3,16 @@
  *
  *   IDLE --(closed, or idle for too long)--> LEAVING --> ENDED
  *
- * They run as a last cell without code, within the walls of a cell. Nobody has
- * asked for it: what it puts out and shows goes nowhere, and it is refused what
- * it asks. */
+ * They run as a last cell without code, within the walls of a cell. No call
+ * belongs to it: what it writes and shows goes nowhere, and what it asks for is
+ * refused. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "executor/base/log.h"
 #include "executor/warden/session_steps.h"
 
-/* Functions wait, and the process that would run them can. */
+/* Functions wait to be run, and there is a live process to run them. */
 static bool can_leave(const struct session *session)
 {
     return session->at_exit && session->interpreter && !session->run.call &&
@@ -24,8 +24,8 @@ bool session_is_closing(const struct session *session)
     return session->flags.closing;
 }
 
-/* Between two cells it may take a moment until it is idle, and can run them;
- * but not if it has to be stopped by force meanwhile. */
+/* In PARKING and CLEARING: a session that is closed goes on until it is IDLE,
+ * if functions wait; but not if it would have to be killed on the way. */
 bool session_may_go(const struct session *session)
 {
     const struct session_flags *seen = &session->flags;
@@ -44,7 +44,7 @@ enum pace session_close(struct session *session)
 {
     struct guest_frame last = {
         .type = GUEST_CELL,
-        .number = session->number + 1,
+        .number = session->cells.last + 1,
         .task = TASK_CODE,
         .last = true,
     };
@@ -60,7 +60,7 @@ enum pace session_close(struct session *session)
     return AGAIN;
 }
 
-/* Whoever runs the executor may wonder; nobody else can be told. */
+/* For the operator's log: nobody else can be told. */
 static enum pace tell(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static enum pace tell(struct session *session, const char *format, ...)
@@ -76,7 +76,7 @@ static enum pace tell(struct session *session, const char *format, ...)
     return session_end(session);
 }
 
-/* A function that raises is told of on stderr. */
+/* Python reports a function that raises on stderr. */
 static enum pace left(struct session *session)
 {
     uint64_t bytes = interpreter_written(session->interpreter, VIEW("stderr"));

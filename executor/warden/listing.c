@@ -1,4 +1,8 @@
-/* listing.c - what is in a workspace, and what a cell changed there. */
+/* listing.c - what is in a workspace, and what a cell changed there.
+ *
+ * Hostile code chooses the names, and how many and how deep they are: entries,
+ * depth and bytes of names are bounded. A listing that had to stop is cut, and
+ * never claims that a file is gone. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +20,9 @@ enum { MAX_TICK_NS = 20000000 }; /* of the clock that files are timed by */
 
 struct listing_walk {
     struct file_listing *listing;
-    size_t entries;
-    bool refused;
-    char path[PATH_MAX];
+    size_t entries;      /* looked at so far */
+    bool refused;        /* our user may not look at something */
+    char path[PATH_MAX]; /* of the entry, relative to the workspace */
 };
 
 static int64_t nanoseconds(struct timespec time)
@@ -92,6 +96,7 @@ static void read_entry(struct listing_walk *walk, int folder, size_t len,
     }
 }
 
+/* Takes fd. Each level holds a descriptor and some stack: hence the depth. */
 static void read_folder(struct listing_walk *walk, int fd, unsigned int depth)
 {
     size_t len = strlen(walk->path);
@@ -147,6 +152,7 @@ bool listing_is_fresh(const struct file_listing *listing)
     return ahead_ns >= 0 && ahead_ns < MAX_TICK_NS;
 }
 
+/* Code can set modified_ns as it likes, but not changed_ns. */
 static int change_of(const struct listed_file *before,
                      const struct listed_file *after)
 {
@@ -157,6 +163,7 @@ static int change_of(const struct listed_file *before,
     return same ? FILE_SAME : FILE_CHANGED;
 }
 
+/* A file that is not in a listing that was cut may have been there. */
 static bool is_new(const struct file_listing *before,
                    const struct listed_file *file)
 {

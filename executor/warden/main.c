@@ -1,8 +1,9 @@
 /* main.c - quern-executor: the warden of the sessions' boxes.
  *
- * It starts in this order: socket, user, boxes, pool, self-test; only
- * then anybody is answered. SIGTERM and SIGINT end every session and then it.
- */
+ * It starts in this order: socket, cgroups, user ids and devices, which need
+ * rights; then it becomes an ordinary user for good; then boxes, pool and
+ * self-test. Only when that has passed, consumers are answered. SIGTERM and
+ * SIGINT end every session and then the executor. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -20,7 +21,7 @@
 #include "executor/warden/socket.h"
 
 enum {
-    SETTLE_MS = 2000,
+    SETTLE_MS = 2000, /* at the end, for what was killed to be gone */
     SIGNALS = 2,
     SESSION_FDS = 19, /* with its box and its snapshot */
     OWN_FDS = 160,    /* connections, boxes that are empty, and the rest */
@@ -165,6 +166,8 @@ static void fit_users(struct executor_settings *settings,
              (unsigned long long)settings->sessions, (unsigned long long)count);
 }
 
+/* Everything that needs rights comes before user_drop(), and everything that
+ * reads what others send comes after it. */
 static bool prepare(struct warden *warden, struct err *err)
 {
     struct executor_settings *settings = &warden->settings;
@@ -233,8 +236,8 @@ static void start(struct warden *warden)
         begin_selftest(warden);
 }
 
-/* What was killed is waited for, but not for ever: whatever is left ends when
- * its channel closes with us. */
+/* Waits for what was killed, but not for ever: what is left ends when its
+ * channel closes, as we end. */
 static void settle(uv_loop_t *loop, const struct boxes *boxes)
 {
     for (int i = 0; i < SETTLE_MS && uv_run(loop, UV_RUN_NOWAIT); i++) {
@@ -244,7 +247,8 @@ static void settle(uv_loop_t *loop, const struct boxes *boxes)
     }
 }
 
-/* One more changes nothing, also when libuv has let go of it. */
+/* One more signal changes nothing from now on; without this it would kill us as
+ * soon as libuv has let go of it, with cgroups and sockets left behind. */
 static void ignore_signals(void)
 {
     sigset_t set;
@@ -254,6 +258,8 @@ static void ignore_signals(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* In the reverse order of what holds what: connections use sessions, these use
+ * the pool, which uses boxes, which use cgroups and user ids. */
 static void finish(struct warden *warden)
 {
     ignore_signals();
@@ -296,6 +302,7 @@ int main(int argc, char **argv)
         settings_finish(&warden.settings);
         return EX_UNAVAILABLE;
     }
+    /* Other processes of our user must not trace us or look into our memory. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     /* Interpreters become our children when their zygote is gone. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

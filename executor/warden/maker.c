@@ -42,8 +42,8 @@ static bool start(struct maker *maker)
     return maker->channel >= 0;
 }
 
-/* One that takes no more orders has died, or stands still: then its orders are
- * late as well. */
+/* One that takes no more orders has died or hangs. It is replaced; boxes that
+ * it was asked for do not come, and their deadline tells. */
 bool maker_ask(struct maker *maker, const struct box_order *order,
                const int fds[ORDER_FDS])
 {

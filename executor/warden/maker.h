@@ -1,8 +1,8 @@
 /* maker.h - asks quern-box for boxes.
  *
- * quern-box is started at the first order, and again when it has died. It is
- * forked from instead of the warden because it has few descriptors and little
- * memory, however many sessions the warden has. */
+ * quern-box is started at the first order, and again when it has died. Boxes
+ * are forked from it, not from the warden, because it has few descriptors and
+ * little memory, however many sessions the warden has. */
 #ifndef EXECUTOR_WARDEN_MAKER_H
 #define EXECUTOR_WARDEN_MAKER_H
 
@@ -13,15 +13,15 @@
 
 struct maker;
 
-/* Borrows both. */
+/* Borrows both for its life. */
 struct maker *maker_new(uv_loop_t *loop,
                         const struct executor_settings *settings);
-/* No box ends with it. */
+/* quern-box ends; the boxes that it made do not. */
 void maker_free(struct maker *maker);
 
-/* fds are lent, in the order of enum order_fd. What comes of it is said on the
- * other end of fds[ORDER_CHANNEL]; when that closes, nothing does. False: the
- * program does not start, and the log says why. */
+/* Borrows fds, in the order of enum order_fd. What comes of the order is told
+ * on the other end of fds[ORDER_CHANNEL]; if that closes without a word, there
+ * is no box. False: quern-box does not start, and the log says why. */
 bool maker_ask(struct maker *maker, const struct box_order *order,
                const int fds[ORDER_FDS]);
 

@@ -1,8 +1,9 @@
 /* memory.c - how much memory a box takes: what its cgroup says, or its /proc.
  *
- * There the sum of resident pages is cheap to get but counts what a fork shares
- * once for each process. So only when that sum is too large, the true share is
- * asked for, for which the kernel walks every page. */
+ * In /proc the sum of resident pages is cheap to get, but counts pages that
+ * forks share once for each process. So only when that sum is too large, the
+ * proportional share is asked for, for which the kernel walks every page. Code
+ * cannot hide a process from its own /proc, and cannot mount over it. */
 #include "executor/warden/memory.h"
 
 #include <fcntl.h>
@@ -22,6 +23,7 @@ struct memory_total {
     uint64_t bytes;
 };
 
+/* O_NOFOLLOW: names come from the box's /proc. */
 static bool read_file(int proc, const char *pid, const char *name, char *text,
                       size_t size)
 {
@@ -68,6 +70,7 @@ static uint64_t sum(int proc, uint64_t (*of)(int proc, const char *pid))
     return total.bytes;
 }
 
+/* Files in a tmpfs are memory. */
 static uint64_t files(int workspace)
 {
     struct statfs status;
@@ -77,8 +80,8 @@ static uint64_t files(int workspace)
            (uint64_t)status.f_bsize;
 }
 
-/* What processes share is counted once; but for a total within the limit,
- * which may be too high: to know better takes longer. */
+/* A total within limit_bytes may be too high, as shared pages count several
+ * times: to know better takes longer, and nobody needs to know. */
 static uint64_t look(int proc, int workspace, uint64_t limit_bytes)
 {
     uint64_t total = files(workspace);

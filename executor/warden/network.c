@@ -39,14 +39,15 @@ static void go_down(struct network *network, const char *why)
     alarm_set(network->restart, RESTART_MS);
 }
 
-/* It has nothing to say: whatever can be read is its end. */
+/* The proxy sends nothing: if its channel can be read, it has ended. */
 static void on_channel(void *owner, int events)
 {
     (void)events;
     go_down(owner, "quern-proxy ended");
 }
 
-/* A proxy that does not take its words in time is of no use. */
+/* A proxy that hangs does not read its channel, and is replaced when that is
+ * full. It ends when it finds its channel closed. */
 static void say(const struct box_door *door, enum proxy_word_kind kind)
 {
     struct network *network = door->network;

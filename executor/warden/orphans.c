@@ -1,10 +1,10 @@
-/* orphans.c - children of ours that nobody knows of, waited for. */
+/* orphans.c - waits for children of the warden that no other part knows. */
 #include "executor/warden/orphans.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
 
-enum { LOOK_MS = 200, SELDOM_MS = 60000 };
+enum { LOOK_MS = 200, SELDOM_MS = 60000 }; /* between looks: least, most */
 
 struct orphans {
     struct loop_alarm *alarm;
@@ -12,6 +12,7 @@ struct orphans {
     pid_t zombie;     /* that the last look saw */
 };
 
+/* WNOWAIT: a look takes nothing from a part that waits for its own child. */
 static void on_look(void *owner)
 {
     struct orphans *orphans = owner;

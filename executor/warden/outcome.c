@@ -1,4 +1,8 @@
-/* outcome.c - what became of a cell, told truly. */
+/* outcome.c - what became of a cell, told truly.
+ *
+ * What the guest claims (result, error, displays) is copied within limits. How
+ * the cell ended, which files changed, time and memory are what the warden has
+ * seen itself. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +17,8 @@
 
 enum {
     MAX_CELL_DISPLAY_BYTES = 64 << 20, /* of all displays of one cell */
-    MAX_CELL_BUNDLES = 2000, /* with those that were replaced: more than the
-                                guest sends in an hour */
+    MAX_CELL_BUNDLES = 2000, /* with those that were replaced: our own guest
+                                sends fewer in an hour */
 };
 
 static void clear_cell(struct running_cell *run)
@@ -25,13 +29,13 @@ static void clear_cell(struct running_cell *run)
     run->display_bytes = run->shown = 0;
 }
 
-/* Those that it does not number are numbered as they come. */
+/* Cells that the consumer does not number are numbered as they come. */
 static uint64_t number_of(const struct session *session,
                           const struct frame *frame)
 {
     if (frame->number > 0)
         return frame->number;
-    return session->cells;
+    return session->cells.count;
 }
 
 void outcome_begin(struct session *session, struct session_call *call,
@@ -41,7 +45,7 @@ void outcome_begin(struct session *session, struct session_call *call,
     struct running_cell *run = &session->run;
     arena_finish(&run->arena);
     arena_finish(&run->asked_arena);
-    session->cells++;
+    session->cells.count++;
     *run = (struct running_cell){
         .call = call,
         .asked.task = task,
@@ -50,14 +54,15 @@ void outcome_begin(struct session *session, struct session_call *call,
         .started_ms = clock_ms(),
     };
     if (task == TASK_CODE) {
-        session->number_before = session->number;
-        session->number = run->number;
+        session->cells.before = session->cells.last;
+        session->cells.last = run->number;
     }
     clear_cell(run);
-    if (session->loss[0] == '\0')
+    if (session->loss.text[0] == '\0')
         return;
-    outcome_set(session, CELL_OK, session->loss_state, "%s", session->loss);
-    session->loss[0] = '\0';
+    outcome_set(session, CELL_OK, session->loss.state, "%s",
+                session->loss.text);
+    session->loss.text[0] = '\0';
 }
 
 void outcome_restart(struct session *session)
@@ -91,7 +96,7 @@ void outcome_set(struct session *session, enum cell_status status,
     va_end(arguments);
     run->cell.status = (int)status;
     if (run->cell.state < (int)state)
-        run->cell.state = (int)state; /* the worst is the truth */
+        run->cell.state = (int)state; /* of several, the worst holds */
 }
 
 void outcome_note(struct session *session, const char *format, ...)
@@ -102,6 +107,8 @@ void outcome_note(struct session *session, const char *format, ...)
     va_end(arguments);
 }
 
+/* The text/plain of a bundle, added if there is none: there is room for one
+ * more. */
 static struct pair *text_of(struct list *bundle)
 {
     struct pair *pairs = bundle->items;
@@ -112,7 +119,8 @@ static struct pair *text_of(struct list *bundle)
     return &pairs[bundle->count++];
 }
 
-/* The text is what the model reads. dropped: media types, and why. */
+/* Writes into the text, which the model reads, what was dropped. dropped: media
+ * types, and why. */
 static void tell_dropped(struct list *bundle, const struct list *dropped,
                          struct arena *arena)
 {
@@ -128,7 +136,8 @@ static void tell_dropped(struct list *bundle, const struct list *dropped,
     plain->value = arena_copy(arena, buf_view(&text));
 }
 
-/* bytes: of the parts that are passed on, with which it has to fit a frame. */
+/* Why a part is dropped; NULL: it is passed on. bytes: of the parts that are
+ * passed on so far, with which it has to fit a frame. */
 static const char *why_not(struct running_cell *run, const struct pair *part,
                            size_t bytes)
 {
@@ -168,7 +177,8 @@ static struct list sound_parts(struct session *session,
     return sound;
 }
 
-/* Of what has been cleared nothing stands; updates have their place. */
+/* Beyond its limits a display goes nowhere: our own guest has said so by then.
+ * An update takes no new place, so it does not count among the displays. */
 void outcome_display(struct session *session, const struct guest_frame *told)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -190,8 +200,10 @@ void outcome_display(struct session *session, const struct guest_frame *told)
     call_say(run->call, &frame);
 }
 
-/* What it writes goes by another way than frames do: it waits for the answer,
- * so that what it writes after is not taken for what came before. */
+/* Output comes by pipes, frames by the channel. The guest waits for this answer
+ * before it writes on: so what it wrote before the clear has been read by now
+ * (interpreter.c drains the pipes first), and what it writes later comes after
+ * it. */
 static void answer_clear(struct session *session, uint64_t number)
 {
     struct err err;
@@ -205,7 +217,7 @@ void outcome_clear(struct session *session, const struct guest_frame *told)
     struct running_cell *run = &session->run;
     answer_clear(session, told->number);
     if (!run->call)
-        return; /* it leaves: nobody listens */
+        return; /* LEAVING: nobody listens */
     if (run->clears >= MAX_CLEARS && wall_wanted("bounds"))
         return; /* the guest has said so */
     run->clears++;
@@ -216,7 +228,8 @@ void outcome_clear(struct session *session, const struct guest_frame *told)
     call_say(run->call, &frame);
 }
 
-/* What the interpreter claims: only what it may say of itself. */
+/* The interpreter may claim these four statuses only. That it was killed, or
+ * took too long, is for the warden to say. */
 void outcome_done(struct session *session, const struct guest_frame *done)
 {
     struct cell *cell = &session->run.cell;
@@ -234,7 +247,7 @@ void outcome_done(struct session *session, const struct guest_frame *done)
     installing_missed(session, done->missing);
 }
 
-/* After it has been told: whoever waits for it need not wait for the log. */
+/* After the frame was sent: nobody has to wait for the log. */
 static void log_outcome(const struct session *session)
 {
     const struct running_cell *run = &session->run;
@@ -245,6 +258,8 @@ static void log_outcome(const struct session *session)
              run->reason);
 }
 
+/* Everything in the box stands still or has ended, so the listing is what the
+ * cell left. From the frame on no call is open. */
 void outcome_say(struct session *session, bool emptied)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -262,7 +277,7 @@ void outcome_say(struct session *session, bool emptied)
         interpreter_written(session->interpreter, VIEW("stderr"));
     if (!emptied) {
         session_list(session, &after);
-        files = listing_changes(&session->files, &after, &arena, &cut);
+        files = listing_changes(&session->files.seen, &after, &arena, &cut);
     }
     if (cut)
         outcome_note(session,
@@ -274,23 +289,19 @@ void outcome_say(struct session *session, bool emptied)
         .cell = *cell,
         .picture = run->picture,
         .number = run->shown,
-        .emptied = emptied || session->emptied,
+        .emptied = emptied || session->loss.emptied,
         .files = files,
     };
     call_say(run->call, &frame);
-    if (session_runs_cell(session)) {
-        log_outcome(session);
-        session->emptied = false;
-    } else {
-        calls_drop(&session->calls, run->call);
-    }
+    log_outcome(session);
+    session->loss.emptied = false;
     run->call = NULL;
     tool_end(session);
     arena_finish(&run->arena);
     arena_finish(&run->asked_arena);
     run->cell = (struct cell){ 0 };
     run->picture = (struct view){ 0 };
-    listing_finish(&session->files);
-    session->files = after;
-    session->files_stale = false;
+    listing_finish(&session->files.seen);
+    session->files.seen = after;
+    session->files.stale = false;
 }

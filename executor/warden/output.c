@@ -9,9 +9,9 @@
 
 #include "executor/box/walls.h"
 
-enum { READ_BYTES = 64 << 10 }; /* a pipe, as the kernel makes them */
+enum { READ_BYTES = 64 << 10 }; /* what a pipe holds, as the kernel makes it */
 
-/* Of bytes that have just been counted. */
+/* Into the ring; bytes are already counted in written. */
 static void keep_end(struct output_pipe *output, struct view bytes)
 {
     uint64_t start = output->written - bytes.len;
@@ -85,7 +85,8 @@ void output_listen(struct output_pipe *output, bool on)
     watch_want(output->pipe, on ? UV_READABLE : 0);
 }
 
-/* What is there now; code may have made its pipe larger. */
+/* Reads what is in the pipe now (code may have made it larger), and no more:
+ * code that never stops writing must not hold us here. */
 static void empty(struct output_pipe *output, bool drop)
 {
     int there = 0;

@@ -1,4 +1,7 @@
-/* packages.c - packages on demand: folders, and the program that fills them. */
+/* packages.c - packages on demand: folders, and the program that fills them.
+ *
+ * That program runs outside of every box, as the warden's user: it gets names
+ * from hostile code as arguments, and prints what it did. */
 #include "executor/warden/packages.h"
 
 #include <errno.h>
@@ -51,7 +54,7 @@ struct install {
     int process;
     struct loop_alarm *failed; /* it could not even begin */
     struct buf said;
-    bool ended, worked;
+    bool ended, worked; /* worked: only when ended */
     char text[480];
 };
 
@@ -125,8 +128,8 @@ static char *choose_store(const char *given)
     return path;
 }
 
-/* The user of a box passes through to the folder of its own: what else there is
- * it can neither list nor, not being named, find. */
+/* The user of a box must be able to pass through to its own folder, when
+ * quern-box opens that. It cannot list what else there is. */
 static bool let_through(const char *path)
 {
     struct stat status;
@@ -136,7 +139,9 @@ static bool let_through(const char *path)
             chmod(path, (status.st_mode & ALLPERMS) | pass) == 0);
 }
 
-/* Others may write where it lies: it must be a folder, and ours alone. */
+/* The store may lie where others may write (/var/tmp). A folder, or a link,
+ * that another user has put there would let that user choose what sessions
+ * import: so it must be a folder of our own that nobody else may write to. */
 static bool open_store(struct packages *packages, const char *given,
                        struct err *err)
 {
@@ -162,7 +167,7 @@ static int lock_folder(const char *path)
     return take_fd(&fd);
 }
 
-/* Those of wardens that were killed are not locked. */
+/* Removes folders of wardens that were killed: they are not locked. */
 static void remove_stale(const struct packages *packages)
 {
     struct uv_fs_s scan;
@@ -250,7 +255,8 @@ void packages_close(struct packages *packages)
 
 static void start_next(struct packages *packages);
 
-/* "wheel NAME VERSION SHA256", to be logged; "done" or "failed SENTENCE". */
+/* "done SENTENCE" or "failed SENTENCE"; others ("wheel NAME VERSION SHA256") go
+ * into the log. */
 static void take_line(struct install *install, char *line)
 {
     static const char done[] = "done ", failed[] = "failed ";

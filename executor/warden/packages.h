@@ -5,8 +5,9 @@
  *     box-N/              a box has it read-only as /packages
  *     work-N/             what one installation needs while it goes on
  *
- * A program outside every box does it (executor/packages), one per request: the
- * warden itself opens no connection and looks into no wheel. */
+ * A program outside every box does it (executor/packages), one process for each
+ * request: the warden itself opens no connection and looks into no wheel. What
+ * that program prints is read as bounded lines, and only quoted. */
 #ifndef EXECUTOR_WARDEN_PACKAGES_H
 #define EXECUTOR_WARDEN_PACKAGES_H
 
@@ -15,19 +16,21 @@
 
 struct packages;
 
-/* NULL: the operator wants none; or, with err, they are not possible here. */
+/* NULL: the operator wants none (err->kind is ERR_NONE), or err says why they
+ * are not possible here. */
 struct packages *packages_open(uv_loop_t *loop,
                                const struct executor_settings *settings,
                                struct err *err);
 /* Its folders go with it. Accepts NULL. */
 void packages_close(struct packages *packages);
 
-/* Whether any could be installed; text: why not. Once. */
+/* Tries once whether any could be installed; on_tried comes from the loop.
+ * text: why not. */
 void packages_try(struct packages *packages,
                   void (*on_tried)(void *owner, bool works, const char *text),
                   void *owner);
 
-/* A new, empty folder, for a box. NULL, with errno: there can be none. */
+/* Path of a new, empty folder, for a box; the caller owns it. NULL: errno. */
 char *packages_folder(struct packages *packages);
 /* Takes the folder, and removes all of it in its own time. Accepts NULL. */
 void packages_remove(uv_loop_t *loop, char *folder);
@@ -36,20 +39,21 @@ void packages_remove(uv_loop_t *loop, char *folder);
 struct install;
 
 struct install_request {
-    const char *folder;       /* where to */
-    struct view module;       /* the one that is missed; or: */
-    struct view requirements; /* one a line */
+    const char *folder;       /* where to: packages_folder() */
+    struct view module;       /* the one that is missing; or, if empty, */
+    struct view requirements; /* what code asks for, one a line */
     void (*on_end)(void *owner);
     void *owner;
 };
 
-/* The longest that anybody should wait for one. */
+/* The longest that a cell waits for one. */
 enum { INSTALL_MS = 180000 };
 
-/* Borrows folder; on_end comes from the loop. */
+/* Copies the names, borrows folder; on_end comes once, from the loop. */
 struct install *install_new(struct packages *packages,
                             const struct install_request *request);
-/* Stops it, if it goes on. Accepts NULL. */
+/* Stops it, if it goes on; on_end does not come any more. May be called in
+ * on_end. Accepts NULL. */
 void install_free(struct install *install);
 
 bool install_worked(const struct install *install);

@@ -1,4 +1,4 @@
-/* peer.c - answers to whoever asks something of a session. */
+/* peer.c - requests of peers, and answers to them. */
 #include "executor/warden/peer.h"
 
 #include <stdlib.h>
@@ -38,6 +38,7 @@ void peer_fail(struct peer *peer, uint64_t ref, const struct err *err)
                 });
 }
 
+/* The views of the frame point into the copy, which the arena holds. */
 struct peer_request *request_new(struct peer *peer, struct view body,
                                  struct err *err)
 {

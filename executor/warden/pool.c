@@ -1,4 +1,7 @@
-/* pool.c - interpreters that are ready before anybody asks. */
+/* pool.c - interpreters that are ready before anybody asks.
+ *
+ * One alarm sets the pace: it starts the next one, or gives up the one that is
+ * coming and late. */
 #include "executor/warden/pool.h"
 
 #include <stdlib.h>
@@ -6,12 +9,13 @@
 #include "executor/base/log.h"
 
 enum {
-    QUIET_MS = 25,   /* after somebody took one: that one has work to do */
-    PACE_MS = 20,    /* from one to the next: cells want to run as well */
+    QUIET_MS = 25,   /* after a session took one: its cell runs first */
+    PACE_MS = 20,    /* from one to the next: cells need the processor, too */
     RETRY_MS = 1000, /* after a failure */
-    FORK_MS = 60000,
+    FORK_MS = 60000, /* from asking for a box until it is ready */
 };
 
+/* An interpreter on its way to READY, or ready. */
 struct pool_entry {
     struct pool_entry *next;
     struct interpreter_pool *pool;
@@ -55,7 +59,8 @@ static bool is_current(const struct pool_entry *entry)
            zygote_generation(pool->zygotes[entry->profile]);
 }
 
-/* In the place of one whose zygote is not there any more. */
+/* Ends one whose zygote was renewed, when a new one is ready: so there are
+ * never fewer ready ones because of a renewal. */
 static void end_outdated(struct interpreter_pool *pool, enum profile profile)
 {
     for (struct pool_entry *entry = pool->first; entry; entry = entry->next)
@@ -84,7 +89,7 @@ static void on_dead(void *owner)
 {
     struct pool_entry *entry = owner;
     struct interpreter_pool *pool = entry->pool;
-    log_line("nursery.lost", profile_names[entry->profile], "%s",
+    log_line("pool.lost", profile_names[entry->profile], "%s",
              interpreter_cause(entry->interpreter));
     end(entry);
     alarm_set(pool->pace, RETRY_MS);

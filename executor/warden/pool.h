@@ -5,10 +5,10 @@
  *      `---------+--------'--> (gone: it died, or its zygote was renewed)
  *
  * A few of each profile that is in use stand ready: boxed, walls up, frozen. A
- * session takes one and is open. Others follow off its path: one at a time,
- * and not while somebody waits for a fork. */
-#ifndef EXECUTOR_WARDEN_NURSERY_H
-#define EXECUTOR_WARDEN_NURSERY_H
+ * session takes one and is open. Others are made later, so that no session
+ * waits for them: one at a time, and not while somebody waits for a fork. */
+#ifndef EXECUTOR_WARDEN_POOL_H
+#define EXECUTOR_WARDEN_POOL_H
 
 #include "executor/warden/interpreter.h"
 
@@ -19,17 +19,18 @@ struct interpreter_pool;
 struct interpreter_pool *pool_new(uv_loop_t *loop,
                                   const struct executor_settings *settings,
                                   struct boxes *boxes);
-/* What stands ready ends, and nothing follows. */
+/* Ends what stands ready, and makes no more. */
 void pool_close(struct interpreter_pool *pool);
 void pool_free(struct interpreter_pool *pool); /* accepts NULL */
 
 /* One that is ready, with these limits from now on; the caller owns it. NULL:
- * none is, or none can have them. */
+ * none is ready, or none can have them (a box's quota of disk is fixed). */
 struct interpreter *pool_take(struct interpreter_pool *pool,
                               enum profile profile,
                               const struct session_limits *limits);
 
-/* For those that have to be born while somebody waits. */
+/* The zygote of that profile, started if need be: for interpreters that are
+ * born while a session waits. */
 struct zygote *pool_zygote(struct interpreter_pool *pool, enum profile profile);
 
 #endif

@@ -1,4 +1,4 @@
-/* process.c - what can be done with a process that one has a pidfd of. */
+/* process.c - what can be learned of, and done with, a process by its pidfd. */
 #include "executor/warden/process.h"
 
 #include <fcntl.h>
@@ -38,14 +38,16 @@ static size_t read_pids(int pidfd, pid_t pids[2])
     return count;
 }
 
+/* Two numbers: ours, and that of one namespace below. A process of the host has
+ * one, init of a box is 1 in it. */
 pid_t process_pid(int pidfd)
 {
     pid_t pids[2];
     return read_pids(pidfd, pids) == 2 && pids[1] > 1 ? pids[1] : 0;
 }
 
-/* Ended processes lose their number: what we have opened is of this one if it
- * lives after that. */
+/* By pid, and a number may be given to another process. But if this one is
+ * still alive after its folder of /proc was opened, the folder is its own. */
 void process_spare(int pidfd, bool spare)
 {
     char path[32];

@@ -1,6 +1,11 @@
 /* recover.c - killing what runs, going back to the snapshot, and making one.
  *
- * What is said of variables and files here is what the model is told. */
+ *   the cell is over --> outcome --> PARKING (a new snapshot) --> CLEARING
+ *   it has to end ----> KILLING --> outcome --> the snapshot takes over
+ *
+ * The outcome is told before a snapshot is made: nobody waits for that. What is
+ * said of variables and files here is what the model is told, so it must be
+ * true when it is said. */
 #include <stdio.h>
 
 #include "executor/base/log.h"
@@ -8,9 +13,10 @@
 #include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
-enum { MAX_BACKS = 2 };
+enum { MAX_BACKS = 2 }; /* then it goes on without a snapshot */
 
-/* What the session has added to what it was born with. */
+/* What the session has added to the memory that it was born with: a snapshot
+ * keeps as much alive, once code changes it. */
 static uint64_t bytes_to_keep(const struct session *session)
 {
     uint64_t now = interpreter_bytes(session->interpreter);
@@ -21,69 +27,72 @@ static bool snapshot_is_allowed(struct session *session)
 {
     uint64_t most = session->sessions->settings->snapshot_bytes;
     if (most > session->limits.memory_bytes / 2)
-        most = session->limits.memory_bytes / 2; /* it may come to twice that */
+        most = session->limits.memory_bytes / 2; /* both together: twice that */
     uint64_t bytes = bytes_to_keep(session);
     if (most == 0)
-        snprintf(session->unparked, sizeof(session->unparked),
+        snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
                  "the operator keeps none (--snapshot 0)");
     if (session->run.last || most == 0 ||
         box_is_folder(interpreter_box(session->interpreter)))
         return false;
     if (bytes <= most)
         return true;
-    snprintf(session->unparked, sizeof(session->unparked),
+    snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
              "one of %llu MiB is too large", (unsigned long long)bytes >> 20);
     outcome_note(session,
                  "no snapshot is kept of %llu MiB, at most of %llu: if a cell "
                  "has to be killed now, variables are lost",
                  (unsigned long long)bytes >> 20,
                  (unsigned long long)most >> 20);
-    session->warned = true;
+    session->snapshot.warned = true;
     return false;
 }
 
-/* Of the cells before this one; the snapshot may be of an earlier one. */
+/* The cell that ran had no snapshot of the state in which it began; there may
+ * be one of an earlier state. */
 static bool lacks_snapshot(const struct session *session)
 {
     return session->filled && session_runs_cell(session) &&
            !box_is_folder(interpreter_box(session->interpreter)) &&
            (!interpreter_has_snapshot(session->interpreter) ||
-            session->snapshot_cell != session_cells_before(session));
+            session->snapshot.cell != session_cells_before(session));
 }
 
 static const char *why_no_snapshot(const struct session *session)
 {
-    return session->unparked[0] ? session->unparked : "it has ended";
+    return session->snapshot.why_none[0] ? session->snapshot.why_none
+                                         : "it has ended";
 }
 
 static void warn(struct session *session)
 {
-    if (lacks_snapshot(session) && !session->warned)
+    if (lacks_snapshot(session) && !session->snapshot.warned)
         outcome_note(session,
                      "no snapshot was kept of the cell before this one (%s): "
                      "had this one been killed, variables would have been lost",
                      why_no_snapshot(session));
-    session->warned = false;
+    session->snapshot.warned = false;
 }
 
-/* Leaves variables as they were. */
+/* It leaves variables as they were. */
 static bool changes_nothing(const struct running_cell *run)
 {
     return run->asked.task == TASK_SAVE;
 }
 
-/* So does the snapshot from before what changes nothing. */
+/* After a task that changes nothing the snapshot from before it still holds. */
 static bool snapshot_serves(struct session *session)
 {
     if (!changes_nothing(&session->run) ||
         !interpreter_has_snapshot(session->interpreter) ||
-        session->snapshot_cell != session_cells_before(session))
+        session->snapshot.cell != session_cells_before(session))
         return false;
-    session_note_snapshot(session, session->cells);
+    session_note_snapshot(session, session->cells.count);
     return true;
 }
 
-/* The cell went on without them. */
+/* The kernel killed processes of the cell, which went on without them: its
+ * result may be wrong, and nothing else would say why. */
 static void tell_of_kills(struct session *session)
 {
     uint64_t kills = memory_kills(interpreter_box(session->interpreter));
@@ -97,9 +106,11 @@ static void tell_of_kills(struct session *session)
                     (unsigned long long)session->limits.memory_bytes >> 20);
 }
 
+/* The runner is woken for the fork; its threads run, too, and are measured. */
 static enum pace park(struct session *session)
 {
-    session->flags.parked = session->flags.memory = session->hurried = false;
+    session->flags.parked = session->flags.memory = session->snapshot.hurried =
+        false;
     session_enter(session, SESSION_PARKING);
     session_measure(session);
     interpreter_park(session->interpreter);
@@ -136,13 +147,14 @@ enum pace session_settle(struct session *session)
 
 /* ---------------------------------------------------------------- parking */
 
-/* Functions of its own run when it is forked, and may never come to an end:
- * they are interrupted, and if that does not help it is killed. */
+/* Python runs functions that code has registered for a fork, and they may never
+ * end: they are interrupted, and if that does not help it is killed. Entering
+ * PARKING anew sets a new deadline. */
 static enum pace hurry(struct session *session)
 {
-    if (session->hurried)
+    if (session->snapshot.hurried)
         return session_kill(session);
-    session->hurried = true;
+    session->snapshot.hurried = true;
     log_line("session.hurried", session->name, "what it does at a fork hangs");
     interpreter_interrupt(session->interpreter);
     session_enter(session, SESSION_PARKING);
@@ -161,8 +173,9 @@ enum pace step_parking(void *owner)
     return session->flags.late ? hurry(session) : WAIT;
 }
 
-/* Threads of the session ran while it was forked: what they started ends, and
- * what nobody saw when the cell was over. */
+/* Ends what threads of the session started while it was forked, and what nobody
+ * saw when the cell was over. After it nothing in the box runs until the next
+ * cell. */
 enum pace step_clearing(void *owner)
 {
     struct session *session = owner;
@@ -179,7 +192,8 @@ enum pace step_clearing(void *owner)
 
 /* ---------------------------------------------------------------- killing */
 
-/* NULL: nobody but itself. */
+/* Why we kill it. NULL: it died by itself, or its cell was stopped, which
+ * what_happened() tells. */
 static const char *blame_of(const struct session *session)
 {
     if (session->flags.dead)
@@ -194,6 +208,8 @@ static const char *blame_of(const struct session *session)
                : "a snapshot could not be made in time";
 }
 
+/* Everything is stopped before it is killed, so that nothing can react. The
+ * sweep spares the snapshot only. */
 enum pace session_kill(struct session *session)
 {
     session->blame = blame_of(session);
@@ -253,11 +269,12 @@ static enum cell_status status_of(const struct session *session)
     return statuses[run->stop];
 }
 
-/* What is there now; back: the box is whole, and what it left is gone. */
+/* What is there now. back: the box is whole, and nothing of the cell runs in
+ * it; else the box has to go, with the files. */
 static enum cell_state state_now(const struct session *session, bool back,
                                  char *text, size_t size)
 {
-    uint64_t seen = session->snapshot_cell;
+    uint64_t seen = session->snapshot.cell;
     uint64_t before = session_cells_before(session);
     if (!back) {
         snprintf(text, size, "variables and files of the session are lost");
@@ -269,8 +286,9 @@ static enum cell_state state_now(const struct session *session, bool back,
     }
     if (!interpreter_has_snapshot(session->interpreter)) {
         snprintf(text, size, "variables are lost, files are kept%s%s",
-                 session->unparked[0] ? ": there was no snapshot, " : "",
-                 session->unparked);
+                 session->snapshot.why_none[0] ? ": there was no snapshot, "
+                                               : "",
+                 session->snapshot.why_none);
         return CELL_LOST;
     }
     if (seen == before)
@@ -282,11 +300,11 @@ static enum cell_state state_now(const struct session *session, bool back,
         snprintf(text, size,
                  "variables are as they were after cell %llu, files as they "
                  "are now",
-                 (unsigned long long)session->snapshot_number);
+                 (unsigned long long)session->snapshot.number);
     return CELL_ROLLED_BACK;
 }
 
-/* Told with this cell; or with the next one, when none ran. */
+/* With the outcome of this cell, or, when none ran, with that of the next. */
 static void tell(struct session *session, bool back)
 {
     char what[200], now[192], line[40] = "";
@@ -294,12 +312,13 @@ static void tell(struct session *session, bool back)
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
     if (!session_runs_cell(session)) {
-        snprintf(session->loss, sizeof(session->loss), "%s; %s", what, now);
-        session->loss_state = state;
-        session->emptied |= !back;
-        log_line("session.rolled_back", session->name, "%s", session->loss);
-        if (!run->call)
-            return;
+        snprintf(session->loss.text, sizeof(session->loss.text), "%s; %s", what,
+                 now);
+        session->loss.state = state;
+        session->loss.emptied |= !back;
+        log_line("session.rolled_back", session->name, "%s",
+                 session->loss.text);
+        return;
     }
     run->cell.line =
         interpreter_line(session->interpreter, run->number,
@@ -327,14 +346,16 @@ static enum pace go_back(struct session *session)
         session_enter(session, SESSION_OPENING);
         return AGAIN;
     }
-    /* One that ends whenever it is forked would end, and go back, for ever. */
-    if (++session->backs <= MAX_BACKS)
+    /* The snapshot that has become the runner needs a snapshot of its own. But
+     * one that dies at each fork would go back and be forked for ever. */
+    if (++session->snapshot.backs <= MAX_BACKS)
         return park(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
 
-/* It runs again, in the state that it was begun in. */
+/* The cell runs again, after an installation: only if the state that it was
+ * begun in is there. */
 static bool runs_again(const struct session *session, bool back)
 {
     return back && session->run.call && session->run.again &&

@@ -1,4 +1,8 @@
-/* request.c - what is asked of a session: now, or in its turn. */
+/* request.c - takes what is asked of a session, and answers at once or queues
+ * it.
+ *
+ * What has to reach a session while its cell runs (interrupt, answers of tools,
+ * close) cannot wait in its queue behind that cell. */
 #include "executor/warden/session_steps.h"
 
 static void append(struct session *session, struct peer_request *request)
@@ -19,7 +23,8 @@ static struct peer_request *find_run(struct session *session, struct view call)
     return request;
 }
 
-/* A call that is known does not run again: who asks hears of it. */
+/* A call that is known does not run again: whoever asks is sent its frames. So
+ * a consumer may ask again whenever it does not know whether it has asked. */
 static void ask_run(struct session *session, struct peer_request *request)
 {
     const struct frame *frame = &request->frame;
@@ -55,7 +60,7 @@ static void ask_run(struct session *session, struct peer_request *request)
     request_free(request);
 }
 
-/* The cell that runs; or those that peer wants to run, when none does yet. */
+/* The cell that runs; when none does, those that this peer has asked for. */
 static void interrupt(struct session *session, const struct peer *peer)
 {
     session->flags.interrupt |= session->run.call != NULL;
@@ -65,8 +70,8 @@ static void interrupt(struct session *session, const struct peer *peer)
         next->interrupted |= next->peer == peer;
 }
 
-/* What waits need not wait for the end, but for its turn: not before the call
- * that runs, nor before what a step of the session looks at. */
+/* Requests that wait fail at once, unless a cell runs, or a step is in the
+ * middle of the first one: then they fail when the session ends. */
 static void ask_close(struct session *session)
 {
     session->flags.closing = true;
@@ -125,8 +130,9 @@ void session_ask(struct session *session, struct peer_request *request)
     append(session, request);
 }
 
-/* The first request of a session that sends a file is looked at by its step:
- * it stays, without a peer. */
+/* In SENDING and OPENING a step is in the middle of the first request: it
+ * stays, without a peer. A cell that runs goes on: the next consumer asks for
+ * its outcome. */
 void session_leave(struct session *session, struct peer *peer)
 {
     calls_leave(&session->calls, peer);

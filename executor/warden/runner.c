@@ -1,4 +1,12 @@
-/* runner.c - the warden's end of one process that runs cells. */
+/* runner.c - the warden's end of one process that runs cells.
+ *
+ * The other end of the channel is in the hands of hostile code as soon as a
+ * cell has run. So each frame is bounded before it is decoded, counted before
+ * it is handled, and dropped if it has not the nonce of the running cell. A
+ * runner that breaks these rules is killed: no guest of ours does.
+ *
+ * Every handler may free the runner. While frames are handled the memory stays
+ * (reading, freed), else it goes at once. */
 #include "executor/warden/runner.h"
 
 #include <errno.h>
@@ -28,7 +36,7 @@ enum {
     /* Of one cell, beside clears: the guest stops at 64 displays, and of what
      * replaces others it sends what can be seen. */
     MAX_FRAMES = 2000,
-    LAST_WORDS_MS = 1000, /* from its end to the zygote's word about it */
+    LAST_WORDS_MS = 1000, /* from its end until its parent tells how it ended */
 };
 
 enum runner_state { UNBORN, STARTING, READY, DEAD };
@@ -58,20 +66,21 @@ struct runner {
     pid_t pid;         /* as the box sees it */
     struct buf input;  /* frames from the guest */
     struct buf unsent; /* frames to it */
-    int outgoing;      /* descriptor: goes with the first byte of those */
-    int incoming;      /* ... that came, from a snapshot; -1: none */
-    uint64_t nonce;    /* of the cell that runs; 0: none */
-    uint64_t heard;    /* frames in and after this cell, but for ... */
-    uint64_t clears;   /* ... those */
+    int outgoing;   /* descriptor that goes with the first byte of unsent; -1 */
+    int incoming;   /* descriptor that came, from a snapshot; -1: none */
+    uint64_t nonce; /* of the cell that runs; 0: none */
+    uint64_t heard; /* frames since this cell began, without the ... */
+    uint64_t clears; /* ... first MAX_CLEARS clears */
     bool paused;
-    bool hung_up; /* nothing can be said or heard any more; it is ending */
+    bool hung_up; /* its channel is broken: it is ending, or is killed soon */
     bool reading; /* frames are being handled: */
     bool freed;   /* ... it goes when that is over */
     char cause[96];
 };
 
+/* A runner that was freed before it had ended: see leave_orphan(). */
 struct orphan {
-    struct watch *process;
+    struct watch *process; /* pidfd */
 };
 
 static void on_channel(void *owner, int events);
@@ -95,6 +104,7 @@ static void listen_to(struct runner *runner)
                (on ? UV_READABLE : 0) | (writing && on ? UV_WRITABLE : 0));
 }
 
+/* on_dead may free it: nothing may come after. */
 static void die(struct runner *runner, const char *format, ...)
 {
     va_list arguments;
@@ -128,8 +138,9 @@ static void on_exited(void *owner, int status)
     runner_ended(owner, status);
 }
 
-/* Its parent learns how it ended: the zygote; or the box's init, of a snapshot;
- * or we, when the zygote has gone before it. False: not we, so far. */
+/* Only a parent learns how a process ended: that is the zygote; of a snapshot,
+ * the box's init; or we, when the zygote has gone before it. False: not we, or
+ * not yet. */
 static bool wait_for_end(struct runner *runner)
 {
     siginfo_t info = { 0 };
@@ -151,6 +162,8 @@ static void on_last_words(void *owner)
         die(owner, "it ended, nobody knows how");
 }
 
+/* Its pidfd tells that it ended, its parent tells how: that comes by another
+ * channel, and is waited for a moment. */
 static void on_process(void *owner, int events)
 {
     struct runner *runner = owner;
@@ -169,7 +182,9 @@ static void adopt(struct runner *runner, int pidfd)
     watch_want(runner->process, UV_READABLE);
 }
 
-/* A snapshot shows itself: its pidfd came along. */
+/* A snapshot sends its own pidfd, as it is no child of the zygote. Hostile code
+ * may send another descriptor: one that is no process of a box is refused. One
+ * of another process of its own box harms that session only. */
 static bool shows_itself(struct runner *runner)
 {
     if (runner->process)
@@ -183,6 +198,7 @@ static bool shows_itself(struct runner *runner)
     return true;
 }
 
+/* The first READY ends STARTING; all else before it is ignored. */
 static void take_frame(struct runner *runner, const struct guest_frame *frame)
 {
     if (runner->machine.state == STARTING) {
@@ -209,7 +225,8 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
     runner->events.on_frame(runner->events.owner, frame);
 }
 
-/* Of a clear it has the answer before it goes on: they may be many. */
+/* A guest has the answer to a clear before it goes on, so clears cannot pile up
+ * here: many of them are allowed. */
 static bool hears_too_much(struct runner *runner,
                            const struct guest_frame *frame)
 {
@@ -220,7 +237,9 @@ static bool hears_too_much(struct runner *runner,
     return runner->heard > MAX_FRAMES;
 }
 
-/* The session may pause or free the runner on the way: true, go on. */
+/* Handles one frame. The session may pause or free the runner meanwhile. True:
+ * go on. The views of the frame point into input, which is why it is dropped
+ * from there only afterwards. */
 static bool take_next(struct runner *runner)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -271,8 +290,9 @@ static void take_frames(struct runner *runner)
         release(runner);
 }
 
-/* It is ending, or its code closed what it should not. Whoever asked something
- * of it hears of that from the loop, not in the middle of asking. */
+/* The other end is closed: it is ending, or its code closed the channel. It is
+ * declared dead later, from the loop, as this may be called in the middle of
+ * sending. */
 static void hang_up(struct runner *runner)
 {
     buf_finish(&runner->unsent);
@@ -293,7 +313,8 @@ static void write_unsent(struct runner *runner)
 {
     ssize_t sent = send_unsent(runner);
     if (sent < 0 && errno == ETOOMANYREFS) {
-        /* Other sessions have too many on their way: it goes without. */
+        /* The kernel counts descriptors on their way for each user, and others
+         * have used that up: the frame goes without, and the snapshot fails. */
         close_fd(&runner->outgoing);
         sent = send_unsent(runner);
     }
@@ -315,10 +336,11 @@ static void read_channel(struct runner *runner)
     if (runner->input.max == 0)
         buf_init(&runner->input,
                  MAX_FRAME_BYTES + FRAME_HEADER_BYTES + READ_BYTES);
-    /* Nobody but a snapshot that is born has anything to hand over. */
+    /* Only a snapshot that has not shown itself may hand over a descriptor.
+     * From others none are received: code could fill up our table of them. */
     size_t count = runner->machine.state == STARTING && !runner->process;
     if (count > 0)
-        close_fd(&runner->incoming); /* it sent one before: the last counts */
+        close_fd(&runner->incoming); /* of several the last counts */
     char *room = buf_reserve(&runner->input, READ_BYTES);
     ssize_t got =
         room ? wire_receive(watch_fd(runner->channel), room, READ_BYTES,
@@ -364,7 +386,7 @@ static void on_forked(void *owner, int pidfd)
     }
     adopt(runner, pidfd);
     enter(runner, STARTING);
-    listen_to(runner); /* it may have been quicker than the zygote's word */
+    listen_to(runner); /* its first frame may be there already */
 }
 
 /* Gives the guest's end of its channel, -1: no descriptors are left. */
@@ -418,7 +440,8 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
     return runner;
 }
 
-/* Its channel goes to the one that forks it, and through that to it. */
+/* The guest's end of the new channel goes to the parent, and by its fork to the
+ * snapshot. */
 struct runner *runner_split(struct runner *parent)
 {
     struct err err;
@@ -431,13 +454,14 @@ struct runner *runner_split(struct runner *parent)
     }
     enter(runner, STARTING);
     listen_to(runner);
-    parent->outgoing = end;
+    parent->outgoing = end; /* closed when it is sent, or with the parent */
     if (!runner_send(parent, &ask, &err))
         abort(); /* a frame of a few bytes */
     return runner;
 }
 
-/* Its zygote may be gone, and it our child: then nobody else waits for it. */
+/* It has ended. If its zygote is gone it is our child, and nobody else waits
+ * for it; if not, waitid() fails and does no harm. */
 static void on_orphan(void *owner, int events)
 {
     struct orphan *orphan = owner;
@@ -448,6 +472,8 @@ static void on_orphan(void *owner, int events)
     free(orphan);
 }
 
+/* Keeps a copy of its pidfd until it has ended, as SIGKILL takes its time: a
+ * zombie would keep its box from ending. */
 static void leave_orphan(struct runner *runner)
 {
     int fd = fcntl(watch_fd(runner->process), F_DUPFD_CLOEXEC, 0);
@@ -487,7 +513,8 @@ void runner_signal(struct runner *runner, int number)
                 0);
 }
 
-/* The kernel lets a process lower the limits of another of its user. */
+/* The kernel lets a process lower the limits of another of its user. By pid:
+ * there is no such call for a pidfd, see is_alive(). */
 static bool lower(pid_t pid, __rlimit_resource_t resource, uint64_t born,
                   uint64_t wanted)
 {
@@ -502,7 +529,7 @@ static bool lower(pid_t pid, __rlimit_resource_t resource, uint64_t born,
     return prlimit(pid, resource, &limit, NULL) == 0;
 }
 
-/* Its number is nobody else's as long as the pidfd says that it lives. */
+/* As long as the pidfd says that it lives, its number is nobody else's. */
 static bool is_alive(const struct runner *runner)
 {
     return runner->process && runner->machine.state != DEAD &&
@@ -537,6 +564,8 @@ void runner_spare(struct runner *runner, bool spare)
               &(struct spare_task){ watch_fd(runner->process), spare });
 }
 
+/* 64 random bits for each cell: a thread or process that an earlier cell left
+ * behind cannot guess them, and so cannot end or speak for this one. */
 static uint64_t new_nonce(void)
 {
     uint64_t nonce = 0;

@@ -1,4 +1,6 @@
-/* selftest.c - does it work, and do the walls hold? */
+/* selftest.c - does it work, and do the walls hold?
+ *
+ * Each row is a cell, in one session, in this order. */
 #include "executor/warden/selftest.h"
 
 #include <stdio.h>
@@ -9,14 +11,15 @@
 
 enum { SELFTEST_MS = 60000 };
 
-/* Where a row applies: not everything is prevented everywhere. */
+/* Where a row applies: not every wall is there in every mode. */
 enum row_place { ANYWHERE, BOXED, LANDLOCK, SCOPES, OFFLINE, ONLINE };
 
 static const struct {
     const char *name;
     const char *code;
     int status;
-    const char *result; /* text of the value; or the exception's name */
+    /* Text of the value, or the exception's name; NULL: any. */
+    const char *result;
     enum row_place place;
 } rows[] = {
     { "a cell runs", "1 + 1", CELL_OK, "2", ANYWHERE },
@@ -90,7 +93,7 @@ struct selftest {
     bool started;
     size_t row;
     struct err err;
-    bool ended;
+    bool ended; /* on_end has been called */
     void (*on_end)(void *owner, const struct err *err);
     void *owner;
 };
@@ -147,7 +150,8 @@ static void failed_as(struct err *err, const struct result_error *error)
     err_set(err, ERR_RETRY, code, "%.*s", VIEW_ARG(error->message));
 }
 
-/* Answers are noted; what follows from them happens on the loop. */
+/* Answers are noted; what follows from them happens in the next turn of the
+ * loop: a session is in the middle of sending. */
 static void on_frame(struct peer *peer, const struct frame *frame)
 {
     struct selftest *selftest = (struct selftest *)peer;

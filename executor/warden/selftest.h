@@ -1,7 +1,8 @@
 /* selftest.h - before anybody is served: does it work, and do the walls hold?
  *
- * A session is opened as a consumer would, cells run in it: one that must
- * work, then attacks that must not. */
+ * It opens a session as a consumer would, and runs cells in it: some that must
+ * work, then attacks that must not. A kernel or a container that ignores a wall
+ * is noticed here, before any code of others runs. */
 #ifndef EXECUTOR_WARDEN_SELFTEST_H
 #define EXECUTOR_WARDEN_SELFTEST_H
 

@@ -1,4 +1,8 @@
-/* serve.c - carries out what is asked of a session, one after the other. */
+/* serve.c - carries out what is asked of a session, one request after the
+ * other.
+ *
+ * Only in IDLE: no code of the session runs while its files are read or
+ * written. */
 #include <unistd.h>
 
 #include "executor/base/wire.h"
@@ -19,16 +23,19 @@ static void answer_opened(struct session *session,
     session->opened = true;
 }
 
+/* A file comes in pieces, a request each, with one ref. One answer: to the
+ * first piece that fails, or to the last. */
 static void serve_put(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
     struct err err;
-    bool failed_before = frame->offset > 0 && session->failed_put == frame->ref;
-    session->files_stale = true;
+    bool failed_before =
+        frame->offset > 0 && session->files.failed_put == frame->ref;
+    session->files.stale = true;
     if (!failed_before) {
-        session->failed_put = 0;
+        session->files.failed_put = 0;
         if (!session_put(session, frame, &err)) {
-            session->failed_put = frame->ref;
+            session->files.failed_put = frame->ref;
             peer_fail(session->first->peer, frame->ref, &err);
         } else if (frame->last) {
             peer_ok(session->first->peer, frame->ref);
@@ -55,9 +62,10 @@ static void serve_list(struct session *session)
 static enum pace serve_get(struct session *session)
 {
     struct err err;
-    session->sent_bytes = 0;
+    session->sending.sent = 0;
     if (!session_open_file(session, session->first->frame.name,
-                           &session->sending, &session->send_bytes, &err)) {
+                           &session->sending.fd, &session->sending.bytes,
+                           &err)) {
         session_fail_first(session, &err);
         return AGAIN;
     }
@@ -75,7 +83,8 @@ static struct list copy_env(struct arena *arena, const struct list *env)
     return (struct list){ to, env->count };
 }
 
-/* What a cell runs, also when it has to run again. */
+/* What a cell runs, copied: the request is freed when the cell begins, and the
+ * cell may have to run again. */
 static void keep_asked(struct running_cell *run, const struct frame *frame)
 {
     struct arena *arena = &run->asked_arena;
@@ -91,24 +100,29 @@ static void keep_asked(struct running_cell *run, const struct frame *frame)
     };
 }
 
+/* Flags are cleared before the state is entered: what is recorded from here on
+ * is about this cell. */
 enum pace session_begin_cell(struct session *session)
 {
     struct running_cell *run = &session->run;
     struct err err;
-    /* Asked for while it was to run again. */
+    /* An interrupt that came while it waited to run again. */
     bool interrupt = run->times > 0 && session->flags.interrupt;
     run->again = run->figures = run->drew = false;
     run->times++;
     session->flags = (struct session_flags){ .interrupt = interrupt };
     session_enter(session, SESSION_RUNNING);
-    session->backs = 0;
+    session->snapshot.backs = 0;
     tool_begin(session, run->asked.tools.len > 0);
     session_measure(session);
     if (!interpreter_cell(session->interpreter, &run->asked, &err))
-        session->flags.interrupt = true; /* bounds are the format's: our bug */
+        session->flags.interrupt = true; /* too large for a frame, though what
+                                            came in a frame is not: our bug */
     return AGAIN;
 }
 
+/* The call is remembered before the cell begins: who asks for it again, from
+ * whatever connection, finds it and does not start it twice. */
 static enum pace serve_run(struct session *session)
 {
     const struct frame *frame = &session->first->frame;
@@ -155,12 +169,13 @@ enum pace session_serve(struct session *session)
 
 static enum pace finish_sending(struct session *session)
 {
-    close_fd(&session->sending);
+    close_fd(&session->sending.fd);
     session_pop(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
 
+/* A piece at a time, at the pace of the peer. */
 enum pace step_sending(void *owner)
 {
     struct session *session = owner;
@@ -170,18 +185,19 @@ enum pace step_sending(void *owner)
         return finish_sending(session);
     if (peer_lags(peer))
         return WAIT;
-    ssize_t got = pread(session->sending, piece, sizeof(piece),
-                        (off_t)session->sent_bytes);
+    ssize_t got = pread(session->sending.fd, piece, sizeof(piece),
+                        (off_t)session->sending.sent);
     if (got < 0)
         got = 0;
     struct frame frame = {
         .type = FRAME_CHUNK,
         .data = { piece, (size_t)got },
-        .offset = session->sent_bytes,
+        .offset = session->sending.sent,
     };
-    session->sent_bytes += (size_t)got;
-    /* It may be growing: no further than it was, nor than there is. */
-    frame.last = got == 0 || session->sent_bytes >= session->send_bytes;
+    session->sending.sent += (size_t)got;
+    /* A file that grows is sent up to the size that it had, one that was cut up
+     * to its end. */
+    frame.last = got == 0 || session->sending.sent >= session->sending.bytes;
     peer_answer(peer, session->first->frame.ref, frame);
     alarm_set(session->deadline, SEND_MS);
     return frame.last ? finish_sending(session) : AGAIN;

@@ -1,4 +1,7 @@
-/* server.c - consumers' connections: frames in, frames out. */
+/* server.c - consumers' connections: frames in, frames out.
+ *
+ * Nothing is closed or handled in the middle of a call from a session: it is
+ * noted, and an alarm of the connection does it in the next turn. */
 #include "executor/warden/server.h"
 
 #include <stdlib.h>
@@ -9,7 +12,7 @@ enum {
     BACKLOG = 64,
     MAX_CONNECTIONS = 64,
     READ_BYTES = 64 << 10,
-    HELLO_MS = 5000,
+    HELLO_MS = 5000,               /* for the first frame */
     MAX_QUEUED_BYTES = 8 << 20,    /* of requests that wait */
     MAX_BACKLOG_BYTES = 256 << 20, /* then the consumer is taken for dead */
 };
@@ -21,8 +24,8 @@ struct peer_conn {
     uv_pipe_t pipe;
     struct buf input;
     struct loop_alarm *alarm; /* hello is due; or: look at the input again */
-    bool greeted;
-    bool lagged;
+    bool greeted;             /* hello has come */
+    bool lagged;  /* its sessions wait until it has read everything */
     bool stopped; /* not read: too much waits, or it lags */
     bool broken;  /* to be closed at the next alarm */
 };
@@ -44,6 +47,8 @@ static void on_conn_closed(uv_handle_t *handle)
     free(conn);
 }
 
+/* Sessions forget it before its memory goes. on_sent() may still come: alarm is
+ * NULL then. */
 static void close_conn(struct peer_conn *conn)
 {
     struct server *server = conn->server;
@@ -59,7 +64,8 @@ static void close_conn(struct peer_conn *conn)
     uv_close((uv_handle_t *)&conn->pipe, on_conn_closed);
 }
 
-/* Not at once: somebody may be in the middle of using it. */
+/* Closed in the next turn of the loop: a session may be in the middle of using
+ * it. */
 static void break_conn(struct peer_conn *conn)
 {
     conn->broken = true;
@@ -69,6 +75,7 @@ static void break_conn(struct peer_conn *conn)
 
 /* ---------------------------------------------------------------- writing */
 
+/* Bytes that libuv is writing, freed when they are written. */
 struct sent_bytes {
     uv_write_t write;
     struct buf bytes;
@@ -101,7 +108,8 @@ static void on_sent(uv_write_t *write, int status)
     sessions_caught_up(conn->server->sessions);
 }
 
-/* Takes the bytes. */
+/* Takes the bytes. A peer that does not read first makes its sessions wait, and
+ * is disconnected at MAX_BACKLOG_BYTES. */
 static void write_bytes(struct peer_conn *conn, struct buf bytes)
 {
     bool lagged = peer_lags(&conn->peer);
@@ -124,8 +132,7 @@ static void write_bytes(struct peer_conn *conn, struct buf bytes)
     sessions_hold(conn->server->sessions);
 }
 
-/* What cannot be said fails for who asked, and for nobody else on that
- * connection. */
+/* A frame that cannot be encoded fails the one request that it answers. */
 static void send_frame(struct peer *peer, const struct frame *frame)
 {
     struct peer_conn *conn = (struct peer_conn *)peer;
@@ -173,13 +180,14 @@ static bool take_frame(struct peer_conn *conn, struct view body,
     return true;
 }
 
-/* Who lags asks for nothing more: what it asks for may be megabytes. */
+/* A peer that lags is not read: what it asks for may be megabytes. */
 static bool has_enough(const struct peer_conn *conn)
 {
     return conn->peer.queued_bytes > MAX_QUEUED_BYTES || peer_lags(&conn->peer);
 }
 
-/* Whole frames, until that is enough. */
+/* Handles whole frames, until there are enough. A session may break the
+ * connection meanwhile. */
 static bool take_frames(struct peer_conn *conn, struct err *err)
 {
     size_t at = 0, total = 0;
@@ -245,7 +253,7 @@ static void on_alarm(void *owner)
         look(conn);
 }
 
-/* Not at once: a session is in the middle of its work. */
+/* In the next turn of the loop: a session is in the middle of its work. */
 static void relieved(struct peer *peer)
 {
     struct peer_conn *conn = (struct peer_conn *)peer;

@@ -1,4 +1,10 @@
-/* session.c - the machine of a session. */
+/* session.c - the machine of a session: its table, what callbacks record, and
+ * how it is opened.
+ *
+ * What the interpreter sends is hostile once a cell has run. Callbacks only
+ * record it, within limits; what follows is decided by the steps. Running the
+ * machine may free the session, so session_run() is the last thing that a
+ * callback does. */
 #include "executor/warden/session.h"
 
 #include <assert.h>
@@ -14,8 +20,8 @@
 #include "executor/warden/sessions.h"
 
 enum {
-    OPEN_MS = 60000, /* the first one waits for all imports of Python */
-    TRACE_MS = 20,   /* to say which line it is at: it takes memory meanwhile */
+    OPEN_MS = 60000, /* the first session waits for all imports of Python */
+    TRACE_MS = 20,   /* to tell its line: meanwhile it takes more memory */
     KILL_MS = 5000,
     SWEEP_MS = 3000,
     PARK_MS = 2000, /* and as long once more when it was interrupted */
@@ -112,6 +118,8 @@ static uint64_t deadline_ms(const struct session *session)
     return session->sessions->settings->idle_ms;
 }
 
+/* An installation must not call back into another state than the one that asked
+ * for it. */
 static void on_entered(void *owner)
 {
     struct session *session = owner;
@@ -127,6 +135,7 @@ void session_enter(struct session *session, enum session_state next)
     machine_go(&session->machine, next);
 }
 
+/* From outcome_begin() to outcome_say(), through all states in between. */
 bool session_runs_cell(const struct session *session)
 {
     return session->run.call;
@@ -134,16 +143,18 @@ bool session_runs_cell(const struct session *session)
 
 uint64_t session_cells_before(const struct session *session)
 {
-    return session->cells - session_runs_cell(session);
+    return session->cells.count - session_runs_cell(session);
 }
 
+/* If a cell of code runs, the snapshot was made before it, and its number is
+ * that of the cell before. Saves have no numbers. */
 void session_note_snapshot(struct session *session, uint64_t cells)
 {
     bool before =
-        cells < session->cells && session->run.asked.task == TASK_CODE;
-    session->snapshot_cell = cells;
-    session->snapshot_number =
-        before ? session->number_before : session->number;
+        cells < session->cells.count && session->run.asked.task == TASK_CODE;
+    session->snapshot.cell = cells;
+    session->snapshot.number =
+        before ? session->cells.before : session->cells.last;
 }
 
 void session_describe(const struct session *session, struct session_info *info)
@@ -152,7 +163,7 @@ void session_describe(const struct session *session, struct session_info *info)
     *info = (struct session_info){
         .name = view_of(session->name),
         .state = view_of(machine_state_name(&session->machine)),
-        .cells = session->cells,
+        .cells = session->cells.count,
     };
     if (session->machine.state == SESSION_IDLE)
         info->idle_ms = clock_ms() - session->idle_since_ms;
@@ -198,18 +209,20 @@ static void on_swept(void *owner, bool clean)
 static void on_parked(void *owner, const char *failure)
 {
     struct session *session = owner;
-    if (failure) { /* the one before stays, if there is one */
+    if (failure) { /* the snapshot before stays, if there is one */
         log_line("session.unparked", session->name, "no snapshot: %s", failure);
-        snprintf(session->unparked, sizeof(session->unparked), "%s", failure);
+        snprintf(session->snapshot.why_none, sizeof(session->snapshot.why_none),
+                 "%s", failure);
     } else {
         session_note_snapshot(session, session_cells_before(session));
-        session->unparked[0] = '\0';
+        session->snapshot.why_none[0] = '\0';
     }
     session->flags.parked = true;
     session_run(session);
 }
 
-/* Not without a box: others' memory would count too. */
+/* Without a box there is nothing to measure it by: the folder's file system and
+ * /proc are also those of others. */
 static void look_at_memory(struct session *session)
 {
     const struct box *box = interpreter_box(session->interpreter);
@@ -225,6 +238,8 @@ static void look_at_memory(struct session *session)
         session->run.cell.peak_bytes = taken;
 }
 
+/* The memory is looked at when it dies: if the kernel killed it because the box
+ * had none left, the outcome is "memory" and not "crashed". */
 static void on_dead(void *owner)
 {
     struct session *session = owner;
@@ -239,7 +254,7 @@ static void on_frame(void *owner, const struct guest_frame *frame)
     session->at_exit =
         frame->type == GUEST_DONE ? frame->at_exit : session->at_exit;
     if (frame->type == GUEST_DONE && !session->run.call) {
-        session->flags.done = true; /* it leaves: nobody waits for an outcome */
+        session->flags.done = true; /* LEAVING: nobody waits for an outcome */
         session_run(session);
     } else if (frame->type == GUEST_DISPLAY || frame->type == GUEST_UPDATE) {
         outcome_display(session, frame);
@@ -276,13 +291,14 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
         .data = bytes,
     };
     if (!session->run.call)
-        return; /* it leaves: nobody listens */
+        return; /* LEAVING: nobody listens */
     call_say(session->run.call, &frame);
     session_slow_down(session);
 }
 
-/* Where it is while its memory comes to an end: when the kernel kills it, there
- * is nobody left to ask. Not again until it has grown, nor often. */
+/* Asks which line the code is at while its memory comes to an end: when the
+ * kernel has killed it, there is nobody left to ask. It is asked again only
+ * when it has grown by a sixteenth of the limit. */
 static void trace_growth(struct session *session)
 {
     struct running_cell *run = &session->run;
@@ -350,7 +366,7 @@ void session_drop_interpreter(struct session *session)
     session->filled = false;
     session->flags =
         (struct session_flags){ .closing = session->flags.closing };
-    listing_finish(&session->files);
+    listing_finish(&session->files.seen);
 }
 
 /* ------------------------------------------------------------------ steps */
@@ -361,25 +377,27 @@ enum pace session_end(struct session *session)
     return AGAIN;
 }
 
-/* An interpreter that cannot be replaced takes its box along. */
+/* When no other interpreter can be had, the box goes, too, and with it the
+ * files. The next cell is told. */
 static void lose_files(struct session *session, const char *why)
 {
     if (!session->opened || !session->interpreter)
         return;
-    snprintf(session->loss, sizeof(session->loss),
+    snprintf(session->loss.text, sizeof(session->loss.text),
              "between two cells no interpreter could be had: %.200s; variables "
              "and files of the session are lost",
              why);
-    session->loss_state = CELL_LOST;
-    session->emptied = true;
+    session->loss.state = CELL_LOST;
+    session->loss.emptied = true;
 }
 
-/* Whoever asked is told; a session that never was does not stay. */
+/* No interpreter can be had. Whoever asked is told. A session that was never
+ * opened ends, unless somebody else has asked for it meanwhile. */
 static enum pace fail_open(struct session *session, const struct err *err)
 {
     struct err why = *err; /* it may be the request's own */
     log_line("session.failed", session->name, "%s", why.text);
-    session->again = false;
+    session->retried = false;
     if (session->run.call) {
         outcome_set(session, CELL_CRASHED, CELL_LOST,
                     "it could not be run again: %s; variables and files of the "
@@ -398,12 +416,12 @@ static enum pace fail_open(struct session *session, const struct err *err)
     return session->opened || session->first ? AGAIN : session_end(session);
 }
 
-/* It is there, or there again: after a cell that was killed. */
+/* The interpreter is there, or there again after a cell was killed. */
 static enum pace opened(struct session *session)
 {
     session->born_bytes = interpreter_bytes(session->interpreter);
-    session->files_stale = true;
-    session->again = session->at_exit = false;
+    session->files.stale = true;
+    session->retried = session->at_exit = false;
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
@@ -424,7 +442,7 @@ static void begin(struct session *session, struct interpreter *interpreter)
     interpreter_use(interpreter, events);
 }
 
-/* One that is ready; or else one is born into a box. */
+/* One from the pool, if it has one that fits; else one is born into a box. */
 static enum pace find_interpreter(struct session *session)
 {
     struct sessions *all = session->sessions;
@@ -461,12 +479,13 @@ static enum pace step_opening(void *owner)
     struct interpreter *interpreter = session->interpreter;
     if (session->flags.closing)
         return session_end(session);
-    /* The zygote may have died over it: once more, in a box of its own. */
-    bool keeps = session->run.call != NULL; /* its files, for a cell */
-    if (session->flags.dead && !session->again && !keeps) {
+    /* The zygote may have died while it forked: once more, in a new box. But
+     * not if a cell is to run again: its files are in this box. */
+    bool keeps = session->run.call != NULL;
+    if (session->flags.dead && !session->retried && !keeps) {
         log_line("session.again", session->name, "%s",
                  interpreter_cause(interpreter));
-        session->again = true;
+        session->retried = true;
         lose_files(session, interpreter_cause(interpreter));
         session_drop_interpreter(session);
         return AGAIN;
@@ -487,16 +506,16 @@ static enum pace step_opening(void *owner)
                                     : find_interpreter(session);
 }
 
-/* What a cell changes in the very tick of the clock in which its files were
- * looked at would look as if it had not. */
+/* A file that a cell changes in the same tick of the files' clock in which the
+ * files were listed would look unchanged: so it waits for the next tick. */
 static bool waits_for_tick(struct session *session)
 {
     if (session->first->frame.type != FRAME_RUN)
         return false;
-    if (session->files_stale)
-        session_list(session, &session->files);
-    session->files_stale = false;
-    if (!listing_is_fresh(&session->files))
+    if (session->files.stale)
+        session_list(session, &session->files.seen);
+    session->files.stale = false;
+    if (!listing_is_fresh(&session->files.seen))
         return false;
     alarm_set(session->measuring, 1);
     return true;
@@ -537,7 +556,7 @@ struct session *session_new(struct sessions *sessions, struct view name,
     session->profile = profile;
     machine_init(&session->machine, &kind, session, SESSION_IDLE);
     session->limits = *limits;
-    session->sending = -1;
+    session->sending.fd = -1;
     assert(name.len < sizeof(session->name));
     memcpy(session->name, name.data, name.len);
     session->deadline = alarm_new(sessions->loop, on_deadline, session);
@@ -545,6 +564,7 @@ struct session *session_new(struct sessions *sessions, struct view name,
     return session;
 }
 
+/* Not found by its name any more; nothing below calls back into it. */
 void session_free(struct session *session)
 {
     struct err err;
@@ -554,7 +574,7 @@ void session_free(struct session *session)
     while (session->first)
         session_fail_first(session, &err);
     session_drop_interpreter(session);
-    close_fd(&session->sending);
+    close_fd(&session->sending.fd);
     tool_end(session);
     arena_finish(&session->run.arena);
     arena_finish(&session->run.asked_arena);

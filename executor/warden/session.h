@@ -55,104 +55,145 @@ enum session_state {
     SESSION_STATES,
 };
 
-/* What callbacks record and steps look at. */
+/* What callbacks record and steps look at. A cell begins with all of them
+ * false, and so does what follows a kill; but closing, and an interrupt that no
+ * cell has had yet, are kept. */
 struct session_flags {
-    bool late;    /* the state's deadline has passed */
-    bool dead;    /* the interpreter ended */
-    bool drawing; /* it said that the code is over */
-    bool done;    /* it said that the cell is over */
-    bool swept;   /* init has ended the strays; clean: all of them */
+    bool late;    /* the deadline of the state has passed */
+    bool dead;    /* the interpreter has ended */
+    bool drawing; /* GUEST_DRAWING: the code is over, figures are drawn */
+    bool done;    /* GUEST_DONE: the cell is over */
+    bool swept;   /* init has ended the stray processes; clean: all of them */
     bool clean;
-    bool alone;     /* nobody was seen who would have to be swept */
+    bool alone;     /* nobody was seen in the box who would have to be swept */
     bool parked;    /* there is a snapshot, or it could not be made */
     bool memory;    /* the box takes more than it may */
-    bool interrupt; /* somebody asked for it */
-    bool deaf;      /* it does not read what it is sent */
-    bool closing;   /* it is to end, and has no name any more */
-    bool installed; /* packages are, or are not to be had */
+    bool interrupt; /* a consumer asked for it */
+    bool deaf;      /* the guest does not read what it is sent */
+    bool closing;   /* the session is to end, and has no name any more */
+    bool installed; /* the packages are there, or are not to be had */
 };
 
+/* Who ended the cell. */
 enum cell_stop {
-    STOP_NONE, /* it ended by itself, well or not */
-    STOP_LIMIT,
-    STOP_ASKED,
-    STOP_MEMORY,
+    STOP_NONE,   /* it ended by itself, well or not */
+    STOP_LIMIT,  /* its time is over */
+    STOP_ASKED,  /* FRAME_INTERRUPT */
+    STOP_MEMORY, /* the box takes more than it may */
 };
 
-/* The cell that runs, and what is known of its end. */
+/* The cell that runs, and what is known of its end. outcome_begin() sets all of
+ * it anew; outcome_say() ends it. */
 struct running_cell {
-    struct session_call
-        *call; /* NULL: none runs; the interpreter died between two */
-    uint64_t number, limit_ms, started_ms;
+    struct session_call *call; /* in calls; NULL: no cell runs */
+    uint64_t number;           /* as the consumer counts, else as we do */
+    uint64_t limit_ms, started_ms;
     enum cell_stop stop;
-    uint64_t traced_bytes; /* when it was asked where it is, near its limit */
-    size_t traces;         /* how often */
-    struct tools tools;
+    unsigned int times; /* that it was begun: more than once after installs */
+    bool last;          /* nothing will follow it: no snapshot is made */
+    bool again;         /* it is to run again once that is possible */
+
+    struct guest_frame asked; /* what it runs, to run it again */
+    struct arena asked_arena; /* of what asked points to */
+    struct tools tools;       /* calls of its code to the world outside */
+    uint64_t installs;        /* that its code has asked for */
+    uint64_t install_number;  /* the guest's, of the one that goes on */
+    char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */
+
+    /* The outcome, as far as it is known. */
     struct cell cell;
     struct view picture;
     struct arena arena; /* of what cell and picture point to */
-    uint64_t shown;     /* displays, updates and clears */
-    size_t displays, clears, bundles;
-    size_t display_bytes;
     char reason[480];
-    char missing[MAX_NAME_BYTES + 1]; /* module that it ended for; or empty */
-    struct guest_frame asked;         /* what it runs, to run it again */
-    struct arena asked_arena;
-    uint64_t installs;       /* that its code asked for */
-    uint64_t install_number; /* of the one that goes on */
-    bool last;               /* nothing will follow it: no snapshot is made */
-    bool again;              /* it is to run again once that is possible */
-    bool figures;            /* it has opened some */
-    bool drew;               /* it had its time for drawing them */
-    unsigned int times;      /* that it was begun */
+    uint64_t traced_bytes; /* the box had, when the code was last asked which
+                              line it is at, near the limit of memory */
+    size_t traces;         /* how often it was asked */
+
+    /* What it has put out. The guest may be hostile: each count has a limit. */
+    uint64_t shown;       /* displays, updates and clears, numbered together */
+    size_t displays;      /* new ones, since the last clear */
+    size_t clears;        /* in all */
+    size_t bundles;       /* displays and updates, in all */
+    size_t display_bytes; /* of all parts, also of those that were dropped */
+    bool figures;         /* it has opened some */
+    bool drew;            /* it has had its time for drawing them */
 };
 
+/* The snapshot that a killed cell is rolled back to: what is known of it. The
+ * snapshot itself is the interpreter's. */
+struct session_snapshot {
+    uint64_t cell;      /* of cells.count, the last one that it has seen */
+    uint64_t number;    /* the same cell, as the consumer numbers it */
+    char why_none[120]; /* why the last was not made; empty: it was made, and if
+                           there is none now, it has ended */
+    bool warned;        /* the cell that ran has said that there is none */
+    bool hurried; /* the one being made was interrupted: next is killing */
+    unsigned int backs; /* times that it took over since the last cell */
+};
+
+/* What was lost between two cells: no call was there to be told. The next one
+ * is. */
+struct session_loss {
+    char text[448]; /* a sentence; empty: nothing was lost */
+    enum cell_state state;
+    bool emptied; /* the files, too; until a cell has said so */
+};
+
+struct cell_counts {
+    uint64_t count;        /* begun so far, saves and restores included */
+    uint64_t last, before; /* numbers of the last two that ran code */
+};
+
+/* The workspace, as it was when nothing ran in it. */
+struct session_files {
+    struct file_listing seen; /* the changes of a cell are told against it */
+    bool stale;               /* something changed since: list it again */
+    uint64_t failed_put;      /* ref of a file that failed: its other pieces are
+                                 ignored; 0: none */
+};
+
+/* A file on its way to a consumer, in SESSION_SENDING. */
+struct session_sending {
+    int fd; /* -1: none */
+    uint64_t sent, bytes;
+};
+
+/* Made by sessions.c at FRAME_OPEN, freed when its machine has ended. */
 struct session {
     struct session *next; /* in its bucket */
     struct sessions *sessions;
     char name[MAX_NAME_BYTES + 1];
-    char holder[MAX_NAME_BYTES + 1]; /* this one, of all of that name */
-    struct machine machine;          /* enum session_state */
-    struct session_flags flags;
-    struct session_limits limits;
+    char holder[MAX_NAME_BYTES + 1]; /* tells it from others of that name */
     enum profile profile;
-    struct loop_alarm *deadline;
-    struct loop_alarm *measuring; /* memory, while its code runs */
-    struct peer_request *first;   /* what is asked, in order */
+    struct session_limits limits;
 
-    struct box_request box_request;
-    struct interpreter *interpreter;
-    uint64_t born_bytes;    /* resident, when it was ready */
-    bool filled;            /* a cell has ended in it */
-    unsigned int backs;     /* how often it went back since the last cell */
-    bool hurried;           /* it was interrupted while it was forked */
-    uint64_t snapshot_cell; /* the last one that its snapshot has seen */
-    /* As the consumer numbers its cells: the last one, the one before it, the
-     * last one that the snapshot has seen. */
-    uint64_t number, number_before, snapshot_number;
-    char unparked[120]; /* why it has no snapshot; empty: it has ended */
-    bool warned;        /* the last cell has said that there is none */
-    bool opened;        /* OPENED was said */
-    bool at_exit; /* as its last cell left it: functions wait for its end */
+    struct machine machine; /* enum session_state */
+    struct session_flags flags;
+    struct loop_alarm *deadline;  /* of the state */
+    struct loop_alarm *measuring; /* of memory, while code runs; when idle, it
+                                     waits for a tick of the files' clock */
+    uint64_t idle_since_ms;       /* when the state was entered */
 
-    /* The interpreter died between two cells: told with the next one. */
-    char loss[448];
-    enum cell_state loss_state;
-    bool emptied;      /* its files are gone as well */
-    const char *blame; /* why it is killed, when it has not died by itself */
+    struct peer_request *first; /* what is asked, in order; owned */
+    struct session_calls calls; /* that were made, with their outcomes */
+    bool opened;                /* FRAME_OPENED was sent once */
 
-    struct session_calls calls;
+    struct interpreter *interpreter; /* NULL: none yet, or none any more */
+    struct box_request box_request;  /* while one has to be born for us */
+    uint64_t born_bytes; /* resident, when it was ready: not the cells' */
+    bool filled;         /* a cell has ended in it: there are variables */
+    bool at_exit;        /* functions wait for its end, said its last cell */
+    bool retried;        /* one died while it was opened: the last try */
+    const char
+        *blame; /* why we kill it; NULL: it died, or its cell is stopped */
+
+    struct cell_counts cells;
     struct running_cell run;
-    struct install *install; /* that goes on */
-    uint64_t cells;
-    uint64_t idle_since_ms;
-    struct file_listing files; /* as the last cell left them */
-    bool files_stale;
-    bool again;          /* an interpreter of this opening died: the last try */
-    uint64_t failed_put; /* ref: its other pieces are ignored */
-
-    int sending; /* file that goes out; -1: none */
-    uint64_t sent_bytes, send_bytes;
+    struct install *install; /* that goes on, for the cell; NULL: none */
+    struct session_snapshot snapshot;
+    struct session_loss loss;
+    struct session_files files;
+    struct session_sending sending;
 };
 
 struct session *session_new(struct sessions *sessions, struct view name,

@@ -28,42 +28,44 @@ enum {
 
 /* -------- session.c */
 
-/* The only way from state to state: checks it, sets the deadline. */
+/* The only way from state to state: machine_go() checks it, on_entered() sets
+ * the deadline. */
 void session_enter(struct session *session, enum session_state next);
 enum pace session_end(struct session *session);
-/* A cell runs, or has just ended: it can be seen that it was there. */
+/* A cell runs, or has ended and its outcome has not been told yet. */
 bool session_runs_cell(const struct session *session);
-/* Without the one that runs. */
+/* How many cells there were, without the one that runs. */
 uint64_t session_cells_before(const struct session *session);
-/* Its snapshot has seen so many of them. */
+/* The snapshot has seen so many cells. */
 void session_note_snapshot(struct session *session, uint64_t cells);
 /* From KeyboardInterrupt to SIGKILL. */
 uint64_t session_grace_ms(const struct session *session);
-/* The first request is done with; or: it failed. */
+/* Takes the first request out and frees it; or fails it. */
 void session_pop(struct session *session);
 void session_fail_first(struct session *session, const struct err *err);
 /* Everything inside is gone with it. */
 void session_drop_interpreter(struct session *session);
-/* From now on, while its code runs. */
+/* Watches memory from now on, while its code runs. */
 void session_measure(struct session *session);
 
 /* -------- serve.c */
 
 /* Carries out the first request. */
 enum pace session_serve(struct session *session);
-/* Starts the cell; or again, what it did to variables being undone. */
+/* Starts the cell; or again, after going back to what was before it. */
 enum pace session_begin_cell(struct session *session);
 machine_step step_sending;
 
 /* -------- cell.c */
 
-/* While a consumer does not read, its session waits. */
+/* Makes the cell wait while its consumer lags, and go on when it does not. It
+ * may call back with frames that waited. */
 void session_slow_down(struct session *session);
 machine_step step_running, step_stopping, step_drawing, step_sweeping;
 
 /* -------- recover.c */
 
-/* Ends what runs, or has died, and goes back to what there was. */
+/* Ends what runs, or has died; then KILLING goes back to the snapshot. */
 enum pace session_kill(struct session *session);
 /* The cell is over and nothing is left of it: its outcome, then a snapshot. */
 enum pace session_settle(struct session *session);
@@ -71,9 +73,10 @@ machine_step step_killing, step_parking, step_clearing;
 
 /* -------- leaving.c */
 
-/* In good order: what its code has registered for that runs first. */
+/* Ends the session in good order: functions that its code has registered run
+ * first. */
 enum pace session_close(struct session *session);
-/* It is to end, and nothing is left to run first. */
+/* It is closing, and nothing is left to run first. */
 bool session_may_go(const struct session *session);
 /* All requests fail: it is to end. */
 void session_refuse_all(struct session *session);
@@ -81,11 +84,12 @@ machine_step step_leaving;
 
 /* -------- installing.c */
 
-/* The cell has ended, and says for want of which module; empty: of none. */
+/* The cell has ended for want of that module; empty: of none. */
 void installing_missed(struct session *session, struct view module);
-/* Its code asks for packages, and waits. */
+/* Its code asks for packages, and waits; the answer comes later, or at once if
+ * it is refused. */
 void installing_asked(struct session *session, const struct guest_frame *frame);
-/* It is to be installed, and the cell to run again. */
+/* The missing module is to be installed, and the cell to run again. */
 bool installing_is_due(const struct session *session);
 enum pace session_install(struct session *session);
 machine_step step_installing;

@@ -9,7 +9,7 @@
 
 #include "executor/base/log.h"
 
-/* A host's name as far as it may be part of ours. */
+/* The host's name, with "-" in place of what a name here may not have. */
 static void name_host(char host[64])
 {
     if (gethostname(host, 63) < 0)
@@ -40,6 +40,7 @@ static struct session **bucket(struct sessions *sessions, struct view name)
     return &sessions->buckets[hash % SESSION_BUCKETS];
 }
 
+/* A session that is closing is found by nobody: its name is free. */
 static struct session *find(struct sessions *sessions, struct view name)
 {
     struct session *session = *bucket(sessions, name);
@@ -49,7 +50,7 @@ static struct session *find(struct sessions *sessions, struct view name)
     return session;
 }
 
-/* The act may remove the one that it is done to. */
+/* act may free the session that it is given, but not the one behind it. */
 static void do_to_all(struct sessions *sessions,
                       void (*act)(struct session *session, void *with),
                       void *with)
@@ -108,6 +109,7 @@ static struct session *open_session(struct sessions *sessions,
     return session;
 }
 
+/* What these ask for is already so when there is no such session. */
 static bool needs_no_session(int type)
 {
     return type == FRAME_CLOSE || type == FRAME_FORGET ||
@@ -207,7 +209,8 @@ void sessions_remove(struct sessions *sessions, struct session *session)
     session_free(session);
 }
 
-/* The end of one may be that of another, which waited for a box. */
+/* The end of one may free another, which waited for a box: so the bucket is
+ * looked at anew each time. */
 void sessions_finish(struct sessions *sessions)
 {
     for (size_t i = 0; i < SESSION_BUCKETS; i++)

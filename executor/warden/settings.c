@@ -73,6 +73,7 @@ static bool read_packages(void *place, const char *text, struct err *err)
     return true;
 }
 
+/* The list itself is read by the program that installs. */
 static bool check_allow(const char *text, struct err *err)
 {
     return !strchr(text, '/') || access(text, R_OK) == 0 ||
@@ -396,8 +397,8 @@ const struct setting_table settings_table = {
 /* ------------------------------------------------------- what follows from it
  */
 
-/* Beside our own executable, as in the build tree, or where it is installed.
- * *path: where the operator says it is, or NULL. */
+/* Beside our own executable, as in the build tree, or where it is installed;
+ * never by PATH. *path: where the operator says that it is, or NULL. */
 static bool find_program(char **path, const char *name)
 {
     static const char *const places[] = { ".", QUERN_LIBEXEC };
@@ -428,8 +429,8 @@ static bool find_programs(struct executor_settings *settings)
 }
 
 /* Without a box nothing would keep code from going past the proxy, or from
- * installing what it likes. Which packages, must be said where anybody may add
- * some. */
+ * installing what it likes. With an index to which anybody may add packages,
+ * the operator must list those that are allowed. */
 static bool check_together(const struct executor_settings *settings,
                            struct err *err)
 {
@@ -462,7 +463,7 @@ bool settings_read(struct executor_settings *settings, char *const *argv,
         *status = fflush(stdout) == 0 ? EX_OK : EX_IOERR;
         return false;
     }
-    /* Without a box the kernel counts all that our user runs. */
+    /* Without a box, RLIMIT_NPROC would count all processes of our user. */
     if (settings->insecure)
         settings->limits.processes = UINT32_MAX;
     if (!settings->packages_allow)

@@ -16,9 +16,11 @@ enum box_level {
     LEVEL_FULL,    /* and the kernel limits it, and processes: cgroups */
 };
 
-/* What Python has loaded before a session begins. */
+/* What Python has loaded before a session begins: the scientific modules, or
+ * none. */
 enum profile { PROFILE_SCIENCE, PROFILE_BARE, PROFILES };
 extern const char *const profile_names[]; /* and NULL */
+/* False: there is none of that name. */
 bool profile_read(struct view name, enum profile *profile);
 
 /* Of user ids, both included; last 0: none is named. */
@@ -27,6 +29,7 @@ struct uid_range {
 };
 enum { MAX_BOX_UID = 2147483647 }; /* some programs read more as negative */
 
+/* Strings are owned. Numbers are as the table bounds them. */
 struct executor_settings {
     char *socket_path;
     char *user;           /* NULL: quern, or a number without a name */
@@ -38,7 +41,7 @@ struct executor_settings {
     char *proxy_path; /* quern-proxy; NULL without hosts */
     char *hosts;      /* that code may reach, as proxy/hosts.h; NULL: none */
     struct session_limits limits; /* default, and most, of a session */
-    uint64_t sessions;            /* at once */
+    uint64_t sessions;            /* at once; main.c may lower it */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
     char *packages;               /* index, a folder of wheels; NULL: none */
     char *packages_allow;         /* names, or a file of them, or "*" */
@@ -46,11 +49,11 @@ struct executor_settings {
     uint64_t packages_bytes;      /* of a session, unpacked */
     uint64_t traffic_bytes;       /* of a session over the proxy, in all */
     uint64_t cell_ms;             /* default, and most */
-    uint64_t tool_ms;             /* its clock stands for so long at most */
-    uint64_t idle_ms;             /* then a session ends */
-    uint64_t ready;               /* interpreters that wait for a session */
-    uint64_t renew_ms;            /* a zygote is as old as that at most, */
-    uint64_t renew_forks;         /* ... or has forked so many */
+    uint64_t tool_ms;  /* for so long a cell's clock stands at most, in all */
+    uint64_t idle_ms;  /* a session that nobody asks for so long ends */
+    uint64_t ready;    /* interpreters that wait for a session, a profile */
+    uint64_t renew_ms; /* a zygote is replaced after that time, */
+    uint64_t renew_forks; /* ... or so many forks */
     enum box_level level;
     struct uid_range uids; /* of boxes, a user id each */
     bool own_uids;         /* ... wherever they can be had */

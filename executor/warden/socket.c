@@ -80,7 +80,8 @@ static bool somebody_answers(const struct sockaddr_un *address)
     return connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
 }
 
-/* What an executor that was killed has left behind; nothing else. */
+/* Removes a socket that an executor left behind when it was killed; nothing
+ * else. */
 static bool make_way(const char *path, struct err *err)
 {
     struct stat status;
@@ -129,7 +130,8 @@ int socket_bind(const struct executor_settings *settings, struct user_ids ids,
     }
     if (!make_way(path, err))
         return -1;
-    mode_t before = umask(0177); /* nobody connects before hand_over() */
+    /* Until hand_over() nobody else may connect: the mode is set later. */
+    mode_t before = umask(0177);
     int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
     umask(before);
     if (bound < 0) {
@@ -142,7 +144,7 @@ int socket_bind(const struct executor_settings *settings, struct user_ids ids,
     return take_fd(&fd);
 }
 
-/* What a unit may have given us for the start. */
+/* Capabilities that a systemd unit may have given us for the start. */
 static bool drop_rights(void)
 {
     struct __user_cap_header_struct header = {
@@ -157,6 +159,8 @@ bool user_drop(struct user_ids ids, struct err *err)
 {
     if (geteuid() != 0)
         return drop_rights() || fail(err, "capabilities");
+    /* Groups first, then the group, then the user: afterwards root is gone, and
+     * with it the right to change the others. */
     if (setgroups(0, NULL) < 0 || setresgid(ids.gid, ids.gid, ids.gid) < 0 ||
         setresuid(ids.uid, ids.uid, ids.uid) < 0)
         return fail(err, "change of user");

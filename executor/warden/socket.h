@@ -12,15 +12,16 @@ struct user_ids {
     gid_t gid;
 };
 
-/* Who we are to be: of the settings for root, others stay who they are. */
+/* Whom we are to become: root, the user of the settings; others stay who they
+ * are. False: there is no such user, or it is root. */
 bool user_find(const struct executor_settings *settings, struct user_ids *ids,
                struct err *err);
-/* Root becomes that user, others give up what capabilities they have, for good.
- */
+/* Root becomes that user, others give up the capabilities that they have; for
+ * good. */
 bool user_drop(struct user_ids ids, struct err *err);
 
-/* Whom we are may start that program; else which folder keeps us out. Asked
- * after user_drop(): root may go anywhere. */
+/* Our user may start that program; else err names the folder that keeps it out.
+ * Asked after user_drop(): root may go anywhere. */
 bool user_can_run(const char *path, struct err *err);
 
 /* Makes the folder if need be, replaces a socket that nobody answers, binds

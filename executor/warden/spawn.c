@@ -1,4 +1,7 @@
-/* spawn.c - starts a program of ours. */
+/* spawn.c - starts a program of ours.
+ *
+ * No environment of the warden's: it may hold secrets, and sessions are forks
+ * of these programs. */
 #include "executor/warden/spawn.h"
 
 #include <stdlib.h>

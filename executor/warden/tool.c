@@ -1,4 +1,7 @@
-/* tool.c - what the code of a cell asks of the world outside, and how often. */
+/* tool.c - calls of tools by a cell's code: their limits, and the cell's clock.
+ *
+ * Without limits here, hostile code could flood a consumer with calls; without
+ * most_ms(), a call that nobody answers would hold a session for ever. */
 #include "executor/warden/tool.h"
 
 #include <stdio.h>
@@ -10,6 +13,7 @@
 
 /* -------------------------------------------------------------- the clock */
 
+/* How long the clock may still stand in this cell. */
 static uint64_t most_ms(const struct session *session)
 {
     const struct tools *tools = &session->run.tools;
@@ -108,7 +112,7 @@ void tool_ask_again(struct session *session)
 
 /* ----------------------------------------------------------- being asked */
 
-/* One more call may come for every moment that none did. */
+/* A bucket: QUESTION_BURST calls at once, then QUESTIONS_PER_S. */
 static bool is_too_fast(struct tools *tools)
 {
     uint64_t now = clock_ms();
@@ -123,6 +127,7 @@ static bool is_too_fast(struct tools *tools)
     return false;
 }
 
+/* False: err says why, and the guest gets it as the answer. */
 static bool refuse(struct session *session, struct tools *tools,
                    const struct guest_frame *frame, struct err *err)
 {
@@ -146,7 +151,8 @@ static bool refuse(struct session *session, struct tools *tools,
     return true;
 }
 
-/* Whoever asks and does not read the answers is ended. */
+/* A guest that asks and does not read the answers is killed: they would pile up
+ * here. */
 static void tell_guest(struct session *session, struct guest_frame *answer)
 {
     struct err err;
@@ -194,6 +200,8 @@ void tool_ask(struct session *session, const struct guest_frame *frame)
     pass_on(session, open);
 }
 
+/* Only an answer to an open call of the present run goes to the guest: numbers
+ * are never used twice, also when a cell runs again. */
 void tool_answer(struct session *session, const struct frame *frame)
 {
     struct tools *tools = &session->run.tools;

@@ -3,12 +3,12 @@
  *   guest --TOOL--> tool_ask() --FRAME_TOOL--> who listens to the call
  *   guest <-ANSWER- tool_answer() <-FRAME_ANSWER-
  *
- * The guest is believed nothing: a call beyond a limit is answered by an error
- * that names the limit. What a tool is, and whether this code may call it,
- * is the consumer's to know. Open calls wait for whoever listens next.
+ * A call beyond a limit is answered by an error that names the limit. What a
+ * tool is, and whether this code may call it, is the consumer's to know. When a
+ * consumer goes away, open calls wait for the next one that listens.
  *
- * While a call is open the cell's clock stands, in all tool_ms of a cell at
- * most: then it goes on whatever is open. */
+ * While a call is open the cell's clock stands, for tool_ms (--tool-time) in
+ * all at most: then it goes on, even if calls are open. */
 #ifndef EXECUTOR_WARDEN_TOOL_H
 #define EXECUTOR_WARDEN_TOOL_H
 
@@ -18,24 +18,24 @@
 struct session;
 
 struct open_call {
-    uint64_t number;   /* to whoever listens; 0: free */
-    uint64_t asked_as; /* the guest's own number for it */
-    struct arena arena;
+    uint64_t number;    /* for the consumer; 0: this place is free */
+    uint64_t asked_as;  /* the guest's own number for it */
+    struct arena arena; /* of name and data */
     struct view name, data;
 };
 
-struct tools { /* of the cell that runs */
-    bool offered;
+struct tools {    /* of the cell that runs */
+    bool offered; /* the run came with tools */
     struct open_call open[MAX_OPEN_QUESTIONS];
-    size_t waits;        /* calls that are open, and what else it waits for */
-    uint64_t asked;      /* refused ones, too */
+    size_t waits;        /* open calls and installations that it waits for */
+    uint64_t asked;      /* calls so far, refused ones, too */
     uint64_t last;       /* number: also in a cell that runs again they rise, so
                             that no answer to its first run meets the second */
     double left;         /* calls that may come at once */
     uint64_t counted_ms; /* when that was so */
-    uint64_t due_ms;     /* the end of the cell's time */
-    uint64_t stands_ms;  /* since then its clock stands; 0: it goes */
-    uint64_t stood_ms;   /* in all, before that */
+    uint64_t due_ms;     /* the end of the cell's time, as the clock goes now */
+    uint64_t stands_ms;  /* since when the clock stands; 0: it goes */
+    uint64_t stood_ms;   /* how long it stood before, in all */
 };
 
 /* A cell starts, or starts again, whose state has just been entered. */
@@ -53,8 +53,8 @@ void tool_ask_again(struct session *session);
 void tool_hold(struct session *session);
 void tool_release(struct session *session);
 
-/* The state's deadline has passed: the clock stood, and goes on now. False:
- * it went, the time is over. */
+/* The state's deadline has passed. True: the clock stood, and goes on now.
+ * False: the clock went, so the time is over. */
 bool tool_goes_on(struct session *session);
 
 #endif

@@ -1,4 +1,7 @@
-/* users.c - a user id of its own for each box. */
+/* users.c - a user id of its own for each box.
+ *
+ * All of this but taking and returning ids happens before the warden becomes an
+ * ordinary user. The pool has no process in it: its descriptor keeps it. */
 #include "executor/warden/users.h"
 
 #include <ctype.h>
@@ -26,7 +29,7 @@
 #include "executor/box/walls.h"
 
 enum {
-    BLOCK = 256, /* ids that belong to one executor */
+    BLOCK = 256, /* ids that belong to one executor; aligned */
     SPARE = 48,  /* for boxes that stand ready or are ending */
     MAX_BLOCKS = 128,
     MAP_BYTES = MAX_BLOCKS * 40, /* "4294967295 4294967295 256\n" */
@@ -37,14 +40,14 @@ enum {
 static const struct uid_range usual_range = { 1900000000, 1900065535 };
 
 struct users {
-    int pool;
+    int pool;              /* a user namespace; -1: none */
     int locks[MAX_BLOCKS]; /* sockets, bound to the names of blocks */
     uid_t firsts[MAX_BLOCKS];
     unsigned int sizes[MAX_BLOCKS];
     size_t blocks;
     uid_t *free; /* a ring: the one that has rested longest comes first */
     size_t room, first, count;
-    uid_t *doubtful; /* may still have processes */
+    uid_t *doubtful; /* ids whose last box may still have processes */
     size_t doubtful_count;
     char lack[160];
 };
@@ -128,8 +131,9 @@ static bool find_range(struct users *users,
 
 /* --------------------------------------------------------------- its blocks */
 
-/* The name lives as long as the socket is open: whatever becomes of us, it is
- * free again afterwards. */
+/* An abstract socket: its name is taken as long as the socket is open, so it is
+ * free again however this process ends. The abstract names of a machine are
+ * those of one network namespace. */
 static int lock_block(uid_t number)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -168,8 +172,9 @@ static void take_blocks(struct users *users, struct uid_range range,
 
 /* ----------------------------------------------------------------- the pool */
 
-/* Gives the process that is in a new namespace of the user's own, and the end
- * of a socket: it lives until that is closed. */
+/* Gives a process in a new user namespace that belongs to our future user, and
+ * the end of a socket: the process lives until that is closed. It becomes that
+ * user first, because whoever makes a user namespace owns it. */
 static pid_t begin_pool(struct user_ids ids, int *end)
 {
     int pair[2];
@@ -303,8 +308,8 @@ static bool contains(const uid_t *ids, size_t count, uid_t id)
     return false;
 }
 
-/* Those that processes of this machine have, each once: of our boxes, or of an
- * executor that was killed a moment ago. used: room for all. */
+/* Ids of ours that processes of this machine have, each once: of our boxes, or
+ * of those of an executor that was killed a moment ago. used: room for all. */
 static size_t find_used(const struct users *users, uid_t *used)
 {
     struct stat status;
@@ -321,7 +326,7 @@ static size_t find_used(const struct users *users, uid_t *used)
     return count;
 }
 
-/* Of those in doubt the ones that no process has any more are free. */
+/* Ids in doubt that no process has any more become free. */
 static void look_again(struct users *users)
 {
     uid_t *used = allocate(users->room * sizeof(*used));
@@ -351,6 +356,8 @@ static void fill(struct users *users)
     }
 }
 
+/* The one that has rested longest: whatever the kernel still counts for it has
+ * had the most time to go. */
 bool users_take(struct users *users, uid_t *id)
 {
     *id = 0;

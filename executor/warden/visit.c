@@ -1,4 +1,7 @@
-/* visit.c - something done as a box's user. */
+/* visit.c - something done as a box's user.
+ *
+ * The warden stands still meanwhile (CLONE_VFORK), so what is done must not
+ * wait for code in the box. */
 #include "executor/warden/visit.h"
 
 #include <errno.h>
@@ -13,6 +16,8 @@
 
 enum { STACK_BYTES = 512 << 10 };
 
+/* The passing process needs a stack of its own, as it shares our memory. There
+ * is one visit at a time. */
 static char stack[STACK_BYTES] __attribute__((aligned(64)));
 
 struct visit {
@@ -22,8 +27,10 @@ struct visit {
     bool done;
 };
 
-/* Only system calls before it acts: C's own setters would look for threads of
- * this process, and find the warden's. */
+/* Only system calls before it acts: the C library's setuid() looks for the
+ * threads of this process, and would find the warden's. Before anything is
+ * done, the capabilities are gone that entering the namespace gave: a file that
+ * leads elsewhere must meet no more rights than the box's user has. */
 static int run(void *argument)
 {
     struct visit *task = argument;
@@ -47,7 +54,7 @@ bool visit(const struct box *box, void (*act)(void *context), void *context)
         .context = context,
     };
     sigset_t all, before;
-    sigfillset(&all); /* handlers are for the warden itself */
+    sigfillset(&all); /* a handler would run as the box's user, in our memory */
     sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = clone(run, stack + STACK_BYTES,
                       CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);

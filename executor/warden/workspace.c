@@ -1,5 +1,5 @@
 /* workspace.c - the files of a session, reached as its box's user where ours
- * may not. */
+ * may not (visit.h). */
 #include "executor/warden/session_steps.h"
 #include "executor/warden/visit.h"
 
@@ -50,9 +50,9 @@ static void open_file(void *context)
                             task->err);
 }
 
-/* After each cell: a visit takes longer than all else that the warden does
- * then. What code in the box makes is for everybody to look at, unless it says
- * otherwise, and nobody but the warden can. */
+/* Our own user looks first: a visit takes longer than all else that the warden
+ * does after a cell. What code in the box makes is readable for all, unless it
+ * says otherwise, and the warden alone can reach it from outside. */
 void session_list(const struct session *session, struct file_listing *listing)
 {
     struct workspace_task task = { .listing = listing };

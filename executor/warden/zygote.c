@@ -1,4 +1,7 @@
-/* zygote.c - the warden's end of quern-guest, which forks interpreters. */
+/* zygote.c - the warden's end of quern-guest, which forks interpreters.
+ *
+ * The zygote itself runs no code of cells and is trusted more than a runner;
+ * but its frames are bounded, too, and one that breaks its channel is ended. */
 #include "executor/warden/zygote.h"
 
 #include <errno.h>
@@ -21,13 +24,13 @@ enum {
     ANSWER_MS = 30000,
     RESTART_MS = 500,
     RETRY_MS = 30000, /* to try to renew one again that is there */
-    PATIENCE = 3,     /* of those who wait: so many that did not get ready */
+    PATIENCE = 3,     /* starts that fail before those who wait are refused */
     READ_BYTES = 4096,
     MAX_WORD_FRAME_BYTES = 64 << 10,
     PID_BUCKETS = 1024,
 };
 
-/* One quern-guest. */
+/* One process quern-guest. */
 struct parent {
     struct zygote *zygote;
     struct watch *channel;
@@ -47,15 +50,14 @@ struct zygote {
     struct parent *next; /* loads */
     uint64_t generation, forks;
     char libraries[MAX_LIBRARIES_BYTES + 1];
-    unsigned int failures;      /* to get ready, one after the other */
-    struct loop_alarm *answer;  /* is due from the one that forks */
-    struct loop_alarm *loading; /* is due to be over; or: start the next */
-    struct child_process *wanted;
-    struct child_process
-        *asked; /* whose answer is due; NULL: nobody's any more */
-    bool due;   /* an answer */
-    struct child_process *living[PID_BUCKETS];
-    uint64_t numbers;
+    unsigned int failures;        /* to get ready, one after the other */
+    struct loop_alarm *answer;    /* is due from the one that forks */
+    struct loop_alarm *loading;   /* is due to be over; or: start the next */
+    struct child_process *wanted; /* in the order of asking */
+    struct child_process *asked; /* its answer is due; NULL: it was forgotten */
+    bool due;                    /* an answer */
+    struct child_process *living[PID_BUCKETS]; /* by pid */
+    uint64_t numbers;                          /* of forks asked for so far */
     struct orphans *orphans;
     void (*on_up)(void *owner);
     void *owner;
@@ -106,7 +108,8 @@ static void release(struct parent *parent)
     free(parent);
 }
 
-/* It may hang, and then it does not see that its channel is closed. */
+/* Killed: if it hangs, it does not see that its channel is closed. Interpreters
+ * that it forked live on, as our children. */
 static void end_parent(struct parent *parent)
 {
     if (!parent)
@@ -120,7 +123,8 @@ static void end_parent(struct parent *parent)
         release(parent);
 }
 
-/* Whoever waits now; not those who begin to wait because of it. */
+/* Tells those who wait now, not those who ask again because of it: that would
+ * never end. */
 static void refuse_wanted(struct zygote *zygote)
 {
     size_t count = 0;
@@ -153,13 +157,14 @@ static void go_down(struct parent *parent, const char *why)
         return;
     }
     answer_came(zygote);
-    orphans_look(zygote->orphans); /* its box cannot end while it is a zombie */
+    /* A child may have been forked of which we never hear. */
+    orphans_look(zygote->orphans);
     if (zygote->asked)
         answer_asked(zygote, 0, -1);
 }
 
-/* It has loaded everything: from now on it is the one that forks. Not while
- * the other one is forking. */
+/* The next one has loaded everything: from now on it forks. Not while the one
+ * before owes an answer, which would be lost. */
 static void succeed(struct zygote *zygote)
 {
     if (!zygote->next || !zygote->next->ready || zygote->due)
@@ -175,8 +180,8 @@ static void succeed(struct zygote *zygote)
     zygote->on_up(zygote->owner);
 }
 
-/* An answer to a fork that was given up meanwhile has nobody: what was born
- * ends when it finds its channel closed. */
+/* The fork may have been forgotten meanwhile: then the new process ends by
+ * itself when it finds its channel closed. */
 static void take_answer(struct parent *parent, const struct guest_frame *frame)
 {
     struct zygote *zygote = parent->zygote;

@@ -3,10 +3,11 @@
  *   nobody --> next --(READY)--> now --> nobody
  *                                 `--(old, or has forked enough)--> next ...
  *
- * One fork at a time; the others wait their turn. What is forked from one
- * process shares the layout of its memory and its hash seed, so it is renewed:
- * the next one has loaded everything before it takes the place of the one that
- * is there now. Interpreters outlive the process that they were forked from,
+ * One fork at a time; the others wait their turn. All that is forked from one
+ * process shares the layout of its memory and its hash seed: code that has
+ * learned the layout in one session could use it in another. So the process is
+ * renewed; the next one has loaded everything before it takes the place of the
+ * present one. Interpreters outlive the process that they were forked from,
  * whether it was renewed or died. */
 #ifndef EXECUTOR_WARDEN_ZYGOTE_H
 #define EXECUTOR_WARDEN_ZYGOTE_H
@@ -17,37 +18,40 @@ struct zygote;
 
 enum { CHILD_ENDS = FORK_DOORS - FORK_CHANNEL };
 
-/* One process, wanted or alive: embedded in its owner. */
+/* One process, wanted or alive: embedded in its owner, who calls
+ * zygote_forget() before it goes. */
 struct child_process {
     struct child_process *next;
-    uint64_t number;
-    uint64_t pid; /* 0: not born yet */
+    uint64_t number; /* of the request to fork */
+    uint64_t pid;    /* as the warden sees it; 0: not born yet */
     /* Until on_forked: borrowed. */
     const struct box *box;
     struct session_limits limits;
-    bool awaited;
+    bool awaited;         /* a session waits for it */
     int ends[CHILD_ENDS]; /* the guest's: channel, stdout, stderr, trace */
-    /* A pidfd, which the owner takes; -1: it could not be born. */
+    /* A pidfd, which the owner takes; -1: it could not be born. Never before
+     * zygote_fork() returns. */
     void (*on_forked)(void *owner, int pidfd);
     void (*on_exited)(void *owner, int wait_status);
     void *owner;
 };
 
-/* on_up: from now on it forks, or another one in its place. */
+/* Starts one. on_up: each time when one has begun to fork. Borrows settings. */
 struct zygote *zygote_new(uv_loop_t *loop,
                           const struct executor_settings *settings,
                           enum profile profile, void (*on_up)(void *owner),
                           void *owner);
 void zygote_free(struct zygote *zygote);
 
+/* Forks child into its box when its turn comes; on_forked tells. */
 void zygote_fork(struct zygote *zygote, struct child_process *child);
 /* No callback comes any more. */
 void zygote_forget(struct zygote *zygote, struct child_process *child);
 
 /* Forks wait for it. */
 bool zygote_is_busy(const struct zygote *zygote);
-/* False: none is there, and the last ones ended before they were ready. It goes
- * on trying; those who wait are told each time. */
+/* False: none is there, and the last three ended before they were ready. It
+ * goes on trying; those who wait are told each time that it fails. */
 bool zygote_starts(const struct zygote *zygote);
 /* What its sessions may import, with commas; "": none has been up. */
 const char *zygote_libraries(const struct zygote *zygote);

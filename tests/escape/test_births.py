@@ -126,7 +126,7 @@ def test_one_that_dies_while_it_waits_is_replaced():
 
         for pid in wait_until(ready, what="two stand ready"):
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: executor.process.text().count("nursery.lost") == 2)
+        wait_until(lambda: executor.process.text().count("pool.lost") == 2)
         assert executor.open("a").run("1 + 1").result == "2"
         executor.connection.ask(type="close", session="a")
         wait_until(ready, what="two stand ready again")

@@ -1,8 +1,8 @@
 """absent.py - network and keyboard: errors say that there is none.
 
 A socket is refused with "Permission denied", a name is "not known", input() meets
-the end of a file. Whoever reads that tries again, or asks for other rights. So the
-sentence of each error says what is the case; class and number stay.
+the end of a file. A model that reads that tries again, or asks for other rights. So
+the sentence of each error says what is the case; its class and number stay.
 """
 
 import builtins
@@ -35,7 +35,7 @@ _ask = builtins.input
 
 
 def explained(function, numbers):
-    """The function, whose errors of these numbers give the reason."""
+    """Wraps the function: its errors of these numbers give the reason."""
 
     @functools.wraps(function)
     def call(*arguments, **options):
@@ -65,7 +65,8 @@ read_line.__name__ = read_line.__qualname__ = "input"
 
 
 def ask_nobody(getpass):
-    """It warns that there is no terminal, and meets the end of a file as well."""
+    """Replaces getpass(), which would warn that there is no terminal, then meet the
+    end of a file."""
     ask = getpass.getpass
 
     @functools.wraps(ask)

@@ -1,7 +1,7 @@
 """ahead.py - the libraries that sessions find loaded.
 
-They come before our own files: what every cell uses of ours then lies side by
-side, behind all of theirs, and a session copies few pages for it.
+They are loaded before our own files. So what every cell uses of ours lies side by
+side in memory, behind all of theirs, and a session copies few pages of it.
 """
 
 import importlib
@@ -11,10 +11,10 @@ import tempfile
 import traceback
 import warnings
 
-# scikit-learn brings psutil along where it is installed, which complains at
+# scikit-learn imports psutil where it is installed, and that complains at
 # length when it is first imported where /proc shows processes only.
 SCIENCE = "numpy pandas matplotlib.pyplot PIL.Image psutil".split()
-# What our own files import that these have not.
+# What our own files import and the libraries do not.
 OURS = (
     "asyncio cloudpickle cProfile faulthandler mimetypes pstats pydoc runpy "
     "statistics timeit"

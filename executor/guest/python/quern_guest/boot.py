@@ -1,7 +1,7 @@
 """boot.py - what is loaded before a session exists, and what makes one.
 
-zygote() runs once, with the system's own files in view; session() runs in
-every process forked from it, in its box, before the first cell.
+zygote() runs once, where the files of the host can be seen. session() runs in each
+process that is forked from it, in its box, before the first cell.
 """
 
 import faulthandler
@@ -50,7 +50,7 @@ def zygote(profile, trace, trace_signal):
     installed.look()  # before the memory of sessions is laid out
     rehearse(REHEARSALS)
     gc.collect()
-    gc.freeze()  # so that sessions do not copy these pages to count them
+    gc.freeze()  # or the collector would write to these pages in each session
 
 
 def libraries_installed():
@@ -58,16 +58,17 @@ def libraries_installed():
 
 
 def settle():
-    """Once more, in new memory: what a cell finds of the one before it, and gives
-    back, then lies where sessions make what is theirs."""
+    """Rehearses once more, now that memory is laid out: what a cell takes over from
+    the one before it, and frees, then lies where sessions put their own objects."""
     rehearse(1)
     gc.freeze()
     gc.enable()
 
 
 def rehearse(times):
-    """What Python makes and rewrites when code runs for the first times (caches
-    of types, faster instructions) is made once, here, and not in each session."""
+    """Runs what each session runs. Python fills caches of types and rewrites
+    instructions when code runs for the first times: that is done once, here, and
+    not in each session."""
     path = sys.path[:]
     for _ in range(times):
         session()
@@ -80,9 +81,9 @@ def rehearse(times):
 
 
 def session():
-    """Each session copies the pages that this writes to: what is the same for
-    all is done before."""
-    _main_thread._native_id = os.getpid()  # it has that of the zygote's
+    """Makes a session of this process. Each session copies the pages that this writes
+    to, so what is the same for all sessions is done before."""
+    _main_thread._native_id = os.getpid()  # in the fork it is still the zygote's
     sys.path.insert(0, "")
     missing.look_there()
     reseed()
@@ -97,7 +98,7 @@ def reseed():
 
 _generator = random.random.__self__
 _gauss = None
-# C: what comes next, called where no Python may run (see interp_wake()).
+# A function in C: interp_wake() calls it where no Python code may run.
 state_of_random = super(random.Random, _generator).getstate
 
 
@@ -107,14 +108,16 @@ def before_snapshot():
 
 
 def after_snapshot(state):
-    """state: of the random numbers, which Python reseeds in a fork."""
+    """In a snapshot that becomes the session. state: of the random numbers, to go on
+    from; Python gives a fork new ones."""
     missing.look_again()
     if state:
         random.setstate((_generator.VERSION, state, _gauss))
 
 
 class HeldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Our modules that wait for matplotlib: their files are not in the box."""
+    """Holds modules of ours that are executed when matplotlib is loaded: their files
+    are not in the box, so they cannot be read then."""
 
     def __init__(self, *names):
         folder = pathlib.Path(__file__).parent
@@ -134,13 +137,13 @@ class HeldModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def warm_up():
-    """What the libraries make at first use is made."""
+    """Uses the libraries once: what they make at first use is made here, for all."""
     for warm in (warm_tables, warm_figures):
         try:
             warm()
         except ImportError:
             pass  # not installed
-        except Exception:  # a cell that does the same will see the same
+        except Exception:  # a cell that uses it gets the same error
             traceback.print_exc()
 
 

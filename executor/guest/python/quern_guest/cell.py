@@ -1,4 +1,4 @@
-"""cell.py - runs a cell in __main__ and says what came of it.
+"""cell.py - runs a cell in __main__ and tells what came of it.
 
 Every statement runs exactly once. Whatever the code does, the next cell starts
 with working streams, built-ins and signals.
@@ -33,18 +33,18 @@ FUTURES = functools.reduce(
     (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names),
 )
 LEAST_RECURSION = 1000  # we need some of it, too
-# What notebooks have of earlier cells.
+# Names by which notebooks keep earlier cells; there are none here.
 PAST = re.compile(r"In|Out|_\d+|_i+\d*|_[iod]h")
 NO_PAST = (
     "Of earlier cells there are the last three values, _, __ and ___. "
     "Give a name to what you want to use again."
 )
-# Without effect, and with a little of everything.
+# Code for warm_up(): without effect, and with a little of everything.
 LIKE_MOST = "if 0:\n    x = f(1) + 1\n    print(x)\nNone"
-_futures = 0  # those that cells have imported hold from then on
+_futures = 0  # __future__ flags that cells have imported: later cells have them, too
 _loop = None
 
-# Made once, of built-in parts: it works also when there are no built-ins.
+# Made once, of built-in parts: it works even if a cell has deleted the built-ins.
 restore_builtins = None
 
 
@@ -55,7 +55,7 @@ def remember_builtins():
 
 
 def repair():
-    """Undoes what a cell may have left to the next."""
+    """Undoes what a cell may have broken: the next one finds all in order."""
     restore_builtins()
     vars(__main__)["__builtins__"] = builtins
     streams.repair()
@@ -86,8 +86,8 @@ def run(code, number, described="", last=False, env=None):
 
 @contextlib.contextmanager
 def environment(variables):
-    """They are the job's: the next job of the session does not see them. What the
-    cell itself has set in their place stays."""
+    """Sets variables while the cell runs. They belong to the job: the next job of the
+    session does not see them. A variable that the cell itself has changed stays."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -101,7 +101,7 @@ def environment(variables):
 
 
 def guarded(work, last=False):
-    """Does what may run the session's code; gives what run() does."""
+    """Calls work(), which may run code of the session; gives the same as run()."""
     repair()
     try:
         _quern.enter()
@@ -120,7 +120,7 @@ def guarded(work, last=False):
     except BaseException as error:
         _quern.release()
         limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(limit + 200)  # to tell takes some steps, too
+        sys.setrecursionlimit(limit + 200)  # to tell of it takes some calls, too
         try:
             if not _quern.is_session():
                 endings.end_child(error, trace(error))
@@ -132,13 +132,13 @@ def guarded(work, last=False):
 
 
 def warm_up():
-    """Does what every cell does, between cells, and gives what run() does: after
-    a fork the first to write to a page waits for its copy."""
+    """Does what every cell does, and gives the same as run(). Between cells: after a
+    fork, whoever writes to a page first waits for its copy."""
     return guarded(lambda: evaluate(LIKE_MOST, "<cell-0>") or display.result(2))
 
 
 def evaluate(code, filename):
-    """Runs the code; the text of its value, "" when there is none."""
+    """Runs the code; gives the text of its value, "" when there is none."""
     code = source.clean(code)
     command = magics.of_cell(code)
     if command:
@@ -151,7 +151,7 @@ def evaluate(code, filename):
 
 
 def evaluate_and_display(code, filename):
-    """The same for a cell within a cell: its value is displayed."""
+    """evaluate() for a cell within a cell: its value is displayed."""
     with display.nested():
         result = evaluate(code, filename)
     if result:
@@ -159,14 +159,14 @@ def evaluate_and_display(code, filename):
 
 
 def remember(value):
-    """The last values are _, __ and ___."""
+    """Keeps the value: the last three are _, __ and ___."""
     names = vars(builtins)
     names["___"], names["__"] = names.get("__", ""), names.get("_", "")
     names["_"] = value
 
 
 def execute(code, filename):
-    """Gives (value of the last expression, whether it is silenced)."""
+    """Runs all steps. Gives (value of the last expression, whether it is silenced)."""
     global _futures
     vars(__main__).pop("__warningregistry__", None)  # a cell has its own warnings
     steps, kinds = compile_steps(code, filename, _futures, shows_every_value())
@@ -181,8 +181,8 @@ def execute(code, filename):
 
 
 def compile_steps(code, filename, futures, every):
-    """All, before anything runs: an error is an error. Gives ([(code, whether its
-    value is silenced)], their flags)."""
+    """Compiles all steps before any runs, so that a cell with an error does nothing.
+    Gives ([(code, whether its value is silenced)], their flags)."""
     shown, steps = source.parse(code, filename, futures, every)
     lines = [line + "\n" for line in shown.split("\n")]
     linecache.cache[filename] = (len(shown), None, lines, filename)
@@ -208,8 +208,8 @@ def step_at_once(code):
 
 
 def step_in_loop(code):
-    """All steps of a cell that awaits something: one may start a task, and the
-    next await it."""
+    """Runs all steps of a cell that awaits something, in one event loop: one step may
+    start a task, and the next await it."""
     global _loop
 
     async def step():
@@ -243,12 +243,13 @@ def failure(error):
 
 
 def is_ours(filename):
-    """runpy's are %run's."""
+    """Whether a frame is ours. Those of runpy count: %run uses it."""
     return __package__ in filename or filename == "<frozen runpy>"
 
 
 def hide_our_frames(told):
-    """Also from the causes of an exception, and of those in a group."""
+    """Takes our frames out of the traceback, also out of those of causes, and of the
+    exceptions in a group."""
     waiting = [told]
     while waiting:
         told = waiting.pop()
@@ -259,7 +260,7 @@ def hide_our_frames(told):
 
 
 def trace(error):
-    """The traceback from the first line of a cell on, without our own steps."""
+    """Gives the traceback from the first line of a cell on, without our own frames."""
     frames = error.__traceback__
     while frames and not frames.tb_frame.f_code.co_filename.startswith("<cell-"):
         frames = frames.tb_next

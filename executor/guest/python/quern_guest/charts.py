@@ -1,4 +1,4 @@
-"""charts.py - what a figure shows, as data for those who draw it themselves.
+"""charts.py - what a figure shows, as data, for front ends that draw it themselves.
 
     {"v": 1, "title": str, "charts": [chart], "dropped": [str]}
     chart  = {"type": line | scatter | bar | histogram | pie | box,
@@ -9,12 +9,12 @@
 One chart for each kind of mark in each axes. x and y are numbers, null (no
 number), ISO dates or names of categories; x_scale and y_scale are "date" or
 "category" then, else matplotlib's: "linear", "log", "symlog", "logit" or a name
-that a library has registered; a bar's x is its category or its middle,
-also when it lies; a point of a pie is [name, share of the whole]. A series of a box
-chart has "low", "q1", "median", "q3", "high" and "outliers" instead of points.
-Where a series has more than MAX_POINTS, or all are more than MAX_BYTES, points
-evenly apart are kept: total tells how many there were. dropped names what is
-drawn and not told.
+that a library has registered. The x of a bar is its category or its middle, also when
+the bar is horizontal. A point of a pie is [name, share of the whole]. A series of a
+box chart has "low", "q1", "median", "q3", "high" and "outliers" instead of points.
+Where a series has more than MAX_POINTS, or all together take more than MAX_BYTES,
+points evenly apart are kept: total tells how many there were. dropped names what is
+drawn but not in the data.
 """
 
 import datetime
@@ -45,7 +45,7 @@ _boxes = weakref.WeakKeyDictionary()  # axes: [(statistics, artists)]
 
 
 def of_figure(figure):
-    """The bundle's part: {} when there is nothing to tell."""
+    """Gives the part of a bundle that holds the data; {} when there is none."""
     charts, dropped, room = [], Counter(), MAX_SERIES
     for axes in figure.axes:
         if hasattr(axes, "_colorbar"):
@@ -80,7 +80,7 @@ def of_axes(axes, dropped):
         dropped[f"{axes.name} axes"] += 1
         return []
     found = defaultdict(list)
-    seen = set()  # artists that are told, or belong to one that is
+    seen = set()  # artists that are in the data, or belong to one that is
     for find in (boxes, bars, pies, lines, scatters):
         for kind, series in find(axes, seen):
             found[kind].append(series)
@@ -109,7 +109,7 @@ def scales_of(axes, series):
 
 
 def scale_of(values, scale):
-    """Where some are names and some numbers, it is one of numbers with names."""
+    """Gives "date" or "category" if all values are such, else the scale of the axis."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {Moment}:
         return "date"
@@ -140,7 +140,7 @@ def boxes(axes, seen):
 
 
 def place_of(axes, median):
-    """x and y of a box, where that is a name or a date."""
+    """Gives x and y of a box, as a name or a date if its place stands for one."""
     x, y = median.get_data(orig=False)
     lying = x[0] == x[-1]
     at = numpy.mean(y if lying else x)
@@ -210,13 +210,13 @@ def lines(axes, seen):
 
 
 def hide_errors(container, seen):
-    """All but the line itself."""
+    """Marks the artists of an error bar as seen, but for the line itself."""
     for part in container[1:]:
         seen.update(map(id, part if isinstance(part, tuple) else (part,)))
 
 
 def is_data(line):
-    """Not of axvline() and its kin, nor an error bar that seaborn drew."""
+    """False for lines of axvline() and the like, and for error bars of seaborn."""
     x, y = line.get_data(orig=False)
     if line.get_transform() != line.axes.transData or not len(x):
         return False
@@ -268,12 +268,12 @@ def scalar(value):
 
 
 def is_plain(axis):
-    """Numbers only."""
+    """Whether an axis has numbers only: neither names nor dates."""
     return not hasattr(axis.units, "_mapping") and not has_dates(axis)
 
 
 class Moment(str):
-    """An ISO date: a name could look like one."""
+    """An ISO date. A type of its own, as a name could look like a date."""
 
 
 def has_dates(axis):
@@ -295,7 +295,7 @@ def is_period(axis):
 
 
 def reader(axis):
-    """From a place on an axis to what it stands for there."""
+    """Gives the function from a place on an axis to what it stands for."""
     if hasattr(axis.units, "_mapping"):  # strings
         names = {at: name for name, at in axis.units._mapping.items()}
     elif is_period(axis):
@@ -316,7 +316,7 @@ def named(names, value):
 
 
 def fixed_labels(axis):
-    """Names that were put at whole numbers, as pandas does for bars."""
+    """Gives names that were put at whole numbers, as pandas does for bars."""
     places = getattr(axis.get_major_locator(), "locs", ())
     names = axis.get_major_formatter()
     if isinstance(names, FixedFormatter):
@@ -352,7 +352,8 @@ def written(when):
 
 
 def install():
-    """A box plot's numbers are nowhere to be found once it is drawn."""
+    """Wraps Axes.bxp(), because the numbers of a box plot are kept nowhere once it is
+    drawn."""
     draw = Axes.bxp
 
     @functools.wraps(draw)

@@ -35,7 +35,7 @@ STARTS = {
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF8": "image/gif",
 }
-PLAIN = frozenset({bool, bytes, complex, float, int, str})  # text is all they have
+PLAIN = frozenset({bool, bytes, complex, float, int, str})  # they have no other form
 BINARY = re.compile(r"image/(?!svg)|audio/|video/|application/pdf")
 # Formats that figures are also shown in, beside PNG: their media types.
 FIGURE_FORMATS = {
@@ -45,9 +45,9 @@ FIGURE_FORMATS = {
     "svg": "image/svg+xml",
 }
 SHARP = frozenset({"retina", "png2x"})  # twice the dots
-figure_formats = frozenset({"png"})  # until the session asks for others
+figure_formats = frozenset({"png"})  # until a cell asks for others
 _count = 0
-_captured = None  # a list: bundles go there
+_captured = None  # a list: bundles go there instead of to the warden
 _nested = False  # the value of a cell within a cell is a display
 _target = "", False  # of what is emitted: its display_id, whether it is an update
 
@@ -62,7 +62,7 @@ def start():
 
 
 def finish():
-    """Its code has ended: figures that are still open are shown."""
+    """The code has ended: shows the figures that are still open."""
     try:
         if figures := _figures():
             figures.finish()
@@ -71,22 +71,22 @@ def finish():
 
 
 def settle():
-    """What functions of atexit have shown is sent, too."""
+    """Sends what functions of atexit have shown."""
     updates.finish()
 
 
 def _figures():
-    """Our backend, once somebody has asked for matplotlib."""
+    """Gives our backend once matplotlib has been imported, else None."""
     return sys.modules.get(f"{__package__}.figures")
 
 
 def is_full():
-    """What is emitted now is not shown: it need not be drawn."""
+    """Whether a display would not be shown any more: it need not be drawn."""
     return _count >= MAX_DISPLAYS and not updates.is_cleared()
 
 
 def is_asked_for():
-    """By an id: it is emitted though it is there already."""
+    """Whether the display has an id: then it is sent even if it was shown already."""
     return _target[0] != ""
 
 
@@ -109,14 +109,14 @@ def emit(bundle):
 
 
 def _takes_place():
-    """Of those that a cell may show. False: it has said that there are more."""
+    """Takes a place of those that a cell has, the last for a note. False: none left."""
     global _count
     _count = 1 if updates.is_cleared() else _count + 1
     return _count <= MAX_DISPLAYS + 1
 
 
 def clear_output(wait=False):
-    """Of the cell: what it has printed and shown. wait: when there is more."""
+    """Clears what the cell has printed and shown; with wait, only when more comes."""
     global _count
     if _captured is not None:
         _captured.clear()
@@ -135,7 +135,7 @@ def encoded(value):
 
 
 def bounded(data):
-    """Without the largest forms, where all are too much."""
+    """Drops the largest forms of a bundle until the rest fits."""
     while sum(map(len, data.values())) > _quern.MAX_DISPLAY_BYTES:
         mime = max(data, key=lambda mime: len(data[mime]))
         note = (
@@ -149,7 +149,7 @@ def bounded(data):
 
 @contextlib.contextmanager
 def captured():
-    """What is displayed meanwhile goes into the list."""
+    """While it holds, displays go into a list."""
     global _captured
     before, _captured = _captured, []
     try:
@@ -160,7 +160,7 @@ def captured():
 
 @contextlib.contextmanager
 def nested():
-    """What is a result meanwhile is displayed."""
+    """While it holds, the value of a cell is displayed: this is a cell in a cell."""
     global _nested
     before, _nested = _nested, True
     try:
@@ -170,7 +170,7 @@ def nested():
 
 
 def result(value):
-    """Shows the value of a cell; its text goes into the result instead."""
+    """Shows the value of a cell; gives its text, which is the result."""
     if _nested:
         display(value)
         return ""
@@ -188,7 +188,7 @@ def result(value):
 
 
 class Handle:
-    """What display(..., display_id=True) gives."""
+    """What display(..., display_id=True) gives: it can replace what it has shown."""
 
     def __init__(self, display_id=None):
         self.display_id = display_id or _new_id()
@@ -210,7 +210,7 @@ def _new_id():
 def display(
     *values, raw=False, display_id=None, update=False, clear=False, **_options
 ):
-    """Shows values in the middle of a cell; or in the place of what has that id."""
+    """Shows values in the middle of a cell; with update, in place of a display."""
     if update and not display_id:
         raise TypeError("display_id required for update=True")
     name = _new_id() if display_id is True else updates.checked(display_id or "")
@@ -273,12 +273,12 @@ def bundle_of(value):
 
 
 def _is_double(mime, bundle):
-    """Pillow offers every picture as PNG and as JPEG."""
+    """Whether a form is the second of one picture: Pillow gives both PNG and JPEG."""
     return mime == "image/jpeg" and "image/png" in bundle
 
 
 def _ask(value, name, **options):
-    """None when the class has no such method, or it fails, which is told."""
+    """Calls the method. None: the class has none, or it failed, which is told."""
     method = getattr(type(value), name, None)
     if not callable(method):
         return None
@@ -298,7 +298,7 @@ def tell_failure(value, name, error):
 
 
 def _checked(bundle):
-    """What can be sent of a bundle."""
+    """Gives what can be sent of a bundle."""
     sent = {}
     if not isinstance(bundle, dict):
         return sent
@@ -311,14 +311,14 @@ def _checked(bundle):
 
 
 def _true_type(mime, value):
-    """IPython calls a GIF a PNG, when it is asked for a PNG."""
+    """Gives the type that the bytes have: IPython may call a GIF a PNG."""
     if isinstance(value, bytes) and mime.startswith("image/"):
         return STARTS.get(next(filter(value.startswith, STARTS), b""), mime)
     return mime
 
 
 def _as_sent(mime, value):
-    """Notebooks give images in base64, and JSON as the values it stands for."""
+    """Gives a form as bytes: notebooks have images in base64, and JSON as values."""
     with contextlib.suppress(Exception):
         if mime == "text/plain":
             return text.clip(value)
@@ -332,8 +332,8 @@ def _as_sent(mime, value):
 
 @contextlib.contextmanager
 def _bounded_options():
-    """A session that asks pandas for all rows, or numpy for all numbers, does
-    not mean ten million."""
+    """Bounds the options of pandas and numpy: a session that asks for all rows, or all
+    numbers, does not mean ten million."""
     with contextlib.ExitStack() as stack:
         pandas = sys.modules.get("pandas")
         if hasattr(pandas, "option_context") and (unbound := _unbound(pandas)):
@@ -348,7 +348,7 @@ def _bounded_options():
 
 
 def _unbound(pandas):
-    """The options that exceed our bounds, with these."""
+    """Gives the options that exceed our bounds, with the bounds."""
     bounds = {"display.max_rows": MAX_ROWS, "display.max_columns": MAX_COLUMNS}
     unbound = []
     for name, most in bounds.items():
@@ -362,8 +362,8 @@ def _unbound(pandas):
 
 
 def set_figure_formats(*names):
-    """As %config InlineBackend.figure_formats; PNG is always there, for models that
-    see pictures."""
+    """Does what %config InlineBackend.figure_formats does. PNG is always there, for
+    models that see pictures."""
     global figure_formats
     for name in names:
         if name != "png" and name not in SHARP and name not in FIGURE_FORMATS:

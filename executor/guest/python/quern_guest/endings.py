@@ -19,7 +19,7 @@ def remember_functions():
 
 
 def run_exit_functions():
-    """What a program does when it ends; only when a cell has asked for something."""
+    """Runs the functions of atexit, if a cell has registered any."""
     if atexit._ncallbacks() > _at_start:
         atexit._run_exitfuncs()
 

@@ -1,11 +1,11 @@
 """figures.py - a matplotlib backend: every figure of a cell is shown, once.
 
-show() shows all open figures in order and closes them; figures that are open
-when the cell ends are shown then, also after an exception, and within a bound
-of time when the cell's own is over: the warden is told. A figure is shown
-again only when it looks different. There is no window, hence no warning, and
-choosing another backend changes nothing: libraries and scripts that do so mean
-the screen that they had.
+show() shows all open figures in order and closes them. Figures that are open when
+the code of a cell ends are shown then, also after an exception. The warden is told
+that they are being drawn: so there is some more time for them when that of the cell
+is over. A figure is shown again only when it looks different. There is no window,
+hence no warning, and choosing another backend changes nothing: libraries and
+scripts that do so mean a screen that is not there.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ MAX_MOVING_PIXELS = 32 << 20  # of all its frames; a hundred of matplotlib's own
 PADDING = 0.1  # inches around what is drawn
 
 _shown = None  # figure: what it looked like; None: the cell has shown none
-_told = False  # that the cell has one open
+_told = False  # whether the warden knows that the cell has one open
 _places = weakref.WeakKeyDictionary()  # figure: (file, line) where it was made
 _warned = set()  # (text, class) of warnings that the cell's drawing has raised
 THEIRS = (__package__, "matplotlib", "mpl_toolkits")  # files that no cell wrote
@@ -62,7 +62,7 @@ class FigureCanvas(FigureCanvasAgg):
 
 
 def show(*, block=None):
-    """pyplot.show(). block=False: the program goes on drawing, so not yet."""
+    """Does pyplot.show(). Not with block=False: the program is still drawing."""
     if block is False:
         return
     failed = None
@@ -84,7 +84,7 @@ def start():
 
 
 def cleared():
-    """What has been shown of the cell is not there any more."""
+    """The output of the cell was cleared: figures count as not shown."""
     global _shown
     _shown = None
 
@@ -106,7 +106,7 @@ def finish():
 
 
 def _give_up():
-    """It takes too long, or nobody wants them any more."""
+    """Drops the figures: drawing takes too long, or nobody wants them any more."""
     count = sum(not _is_empty(manager.canvas.figure) for manager in _managers())
     pyplot.close("all")
     are = "figure was" if count == 1 else "figures were"
@@ -123,7 +123,7 @@ def is_figure(value):
 
 
 def emit(value):
-    """A figure, or an animation and with it its figure."""
+    """Shows a figure, or an animation with its figure."""
     global _shown
     animation = value if isinstance(value, Animation) else None
     figure = animation._fig if animation else value
@@ -146,11 +146,11 @@ def emit(value):
     about = {"text/plain": text.show(figure) + note + cut + missed}
     forms["image/png"] = data
     display.emit({**about, **moving, **forms, **_chart(figure)})
-    _shown[figure] = digest  # last: one that is interrupted is drawn again
+    _shown[figure] = digest  # last: if drawing is interrupted, it is drawn again
 
 
 def _place_in_cell():
-    """(file, line) of the cell's code that runs; None: it has ended."""
+    """Gives (file, line) of the cell's code that runs; None: it has ended."""
     frame = sys._getframe(1)
     while frame:
         if frame.f_code.co_filename.startswith("<cell-"):
@@ -161,8 +161,8 @@ def _place_in_cell():
 
 @contextlib.contextmanager
 def _warnings_of_drawing(figure):
-    """They name the line of the cell that shows the figure, or that made it, and
-    come once though a figure is drawn several times."""
+    """Makes warnings name the line of the cell that shows the figure, or that made it,
+    and come once, though a figure is drawn several times."""
     # Before it is drawn: then code of the cell itself may warn, while it draws.
     names = vars(sys.modules["__main__"]).get("__warningregistry__", ())
     _warned.update(key[:2] for key in names if isinstance(key, tuple))
@@ -190,7 +190,7 @@ def _chart(figure):
 
 
 def _animation_of(figure):
-    """One that draws on it, and has not been drawn or saved."""
+    """Gives the animation of a figure that was neither drawn nor saved; else None."""
     registered = getattr(figure.canvas.callbacks, "callbacks", {})
     for method in list(registered.get("draw_event", {}).values()):
         owner = getattr(method(), "__self__", None)
@@ -200,7 +200,7 @@ def _animation_of(figure):
 
 
 def _moving(animation):
-    """A GIF of it, and a note when that does not have all its frames."""
+    """Gives a GIF of an animation, and a note when that does not have all frames."""
     figure, frames, note = animation._fig, [], ""
     _as_agg(figure)
     animation._draw_was_started = True
@@ -226,7 +226,7 @@ def _moving(animation):
 
 
 def _pixels(canvas):
-    """Of what has just been drawn."""
+    """Gives the pixels that have just been drawn."""
     drawn = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())
     return drawn.convert("P", palette=Image.Palette.ADAPTIVE)
 
@@ -250,8 +250,8 @@ def _wanted_dpi(figure):
 
 
 def _other_forms(figure):
-    """Those that the session has asked for beside PNG, and a note of those that
-    the figure does not give."""
+    """Gives the formats that the session has asked for beside PNG, and a note of those
+    that the figure cannot give."""
     forms, note = {}, ""
     for name in sorted(display.figure_formats & display.FIGURE_FORMATS.keys()):
         try:
@@ -265,7 +265,7 @@ def _other_forms(figure):
 
 
 def render(figure, wanted_dpi=None):
-    """Gives the PNG, and a note when it is not as it was asked for."""
+    """Gives the PNG of a figure, and a note when it is not as the cell asked for."""
     wanted_dpi = wanted_dpi or figure.dpi
     _as_agg(figure)
     width, height = figure.get_size_inches()
@@ -281,7 +281,7 @@ def render(figure, wanted_dpi=None):
 
 
 def _drawn(figure, name, dpi, box):
-    """As it is, where it cannot be trimmed."""
+    """Draws a figure, trimmed; where that cannot be done, as it is."""
     try:
         return _encoded(figure, name, dpi, box)
     except Exception:
@@ -304,8 +304,8 @@ def _encoded(figure, name, dpi, box):
 
 
 def _tight_box(figure):
-    """What is drawn, labels outside the figure included; None: as it is. Some
-    artists know their size only once they have been drawn."""
+    """Gives the box of all that is drawn, with labels outside the figure; None: it
+    cannot be measured. Some artists know their size only once they have been drawn."""
     try:
         return _measured_box(figure)
     except Exception:
@@ -324,11 +324,11 @@ def _measured_box(figure):
     box = Bbox.union([box, *_labels_of(deep, renderer, figure.dpi)])
     width, height = figure.get_size_inches()
     sane = 0 < box.width <= 2 * width and 0 < box.height <= 2 * height
-    return box.padded(PADDING) if sane else None  # false for NaN as well
+    return box.padded(PADDING) if sane else None  # NaN is not sane either
 
 
 def _labels_of(deep, renderer, dpi):
-    """Where they are, in inches: axes with depth do not count them as theirs."""
+    """Gives the boxes of labels, in inches: axes with depth do not count them."""
     for axes in deep:
         for label in (axes.xaxis.label, axes.yaxis.label, axes.zaxis.label):
             if axes.get_visible() and label.get_visible() and label.get_text():

@@ -1,7 +1,7 @@
 """fonts.py - glyphs for every script, whatever font a figure asks for.
 
-matplotlib takes missing glyphs from the next font of a list, but styles and
-scripts replace that list. So the fallback is added where lists end.
+matplotlib takes missing glyphs from the next font of a list, but styles and scripts
+replace that list. So the fallbacks are added at the end of whatever list there is.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ MISSING = (
     *WIDE,
 )
 
-_told = set()  # what the cell has been told of fonts
+_told = set()  # messages about fonts that the cell has had
 
 
 def start():
@@ -67,7 +67,7 @@ def start():
 
 
 def is_first(record):
-    """matplotlib says that a font is missing for each text that it draws."""
+    """Lets a message pass once: matplotlib repeats it for each text that it draws."""
     sentence = record.getMessage()
     if sentence in _told:
         return False
@@ -76,7 +76,7 @@ def is_first(record):
 
 
 def install():
-    """Gives whether every glyph that a fallback has can be drawn."""
+    """Gives whether glyphs of all fallbacks can be drawn."""
     logging.getLogger(font_manager.__name__).addFilter(is_first)
     manager = font_manager.fontManager
     by_name = {}

@@ -1,4 +1,4 @@
-"""hooks.py - doing something as soon as somebody else's module is loaded."""
+"""hooks.py - does something as soon as a module of somebody else is loaded."""
 
 import importlib.abc
 import importlib.machinery

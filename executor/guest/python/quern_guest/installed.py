@@ -1,9 +1,8 @@
-"""installed.py - which libraries a session can import, of those worth a word to a
-model."""
+"""installed.py - which of the libraries that models are told of can be imported."""
 
 from . import missing
 
-# Of other makers than Python's, and of use without a network.
+# Not part of Python, and of use without a network.
 KNOWN = (
     "numpy pandas scipy matplotlib seaborn sklearn statsmodels sympy networkx plotly "
     "PIL openpyxl xlsxwriter docx pptx reportlab pypdf bs4 lxml jinja2 qrcode tqdm "

@@ -1,7 +1,7 @@
 """installing.py - "pip install" and its like, as notebooks have them.
 
-Nothing is installed from in here: the warden is asked, and does it outside by
-the operator's rules (executor/packages). What it may not, it says.
+Nothing is installed from in here: the warden is asked, and installs outside of the
+box, by the operator's rules (executor/packages). If it may not, its answer says so.
 """
 
 import os
@@ -16,7 +16,7 @@ COMMAND = re.compile(
     r"\s*(sudo\s+)?((python[\d.]*\s+-m\s+)?pip[\d.]*|conda|mamba|uv(\s+pip)?|apt(-get)?)"
     r"\s+(-\S+\s+)*(install|add)\b"
 )
-# Options of pip and conda that take a word; what they choose is the operator's.
+# Options of pip and conda that take a word. They are ignored: the operator decides.
 WITH_WORD = frozenset(
     "-i --index-url --extra-index-url -f --find-links -c --constraint --channel "
     "-t --target --proxy --timeout --trusted-host --platform --python-version".split()
@@ -29,7 +29,7 @@ def is_meant(command):
 
 
 def carry_out(command):
-    """Prints what came of it."""
+    """Carries out such a command, and prints what came of it."""
     command = command.strip()
     if not os.path.isdir(missing.PACKAGES) or COMMAND.match(command)[2][:3] == "apt":
         print(
@@ -51,7 +51,7 @@ def carry_out(command):
 
 
 def read(command):
-    """The requirements that a command names, and those in files that it names."""
+    """Gives the requirements that a command names, and those in files that it names."""
     words = iter(shlex.split(command[COMMAND.match(command).end() :], comments=True))
     for word in words:
         option, _, value = word.partition("=")

@@ -1,5 +1,5 @@
-"""libraries.py - what libraries would show in a window or a browser comes to us,
-and what they would start works in a box."""
+"""libraries.py - changes libraries so that they work in a box: what they would show in
+a window or a browser becomes a display, and no program is started that cannot run."""
 
 import warnings
 
@@ -28,20 +28,20 @@ def install():
 
 
 def fork_workers(parallel):
-    """joblib's own workers are new programs, and die over a /proc without stat
-    where psutil is installed. Forks have everything loaded already, too."""
+    """Makes joblib fork its workers. Its own are new programs, which die of a /proc
+    without stat where psutil is installed; forks have all modules loaded already."""
     parallel.DEFAULT_BACKEND = "multiprocessing"
     parallel.BACKENDS["loky"] = parallel.BACKENDS["multiprocessing"]
 
 
 def count_processors(context):
-    """loky starts lscpu to count physical ones, and warns when that fails."""
+    """Counts processors for loky, which would start lscpu, and warn when that fails."""
     context.physical_cores_cache = len(machine.processors())
 
 
 def start_without_psutil(tracker):
-    """joblib's tracker of temporary files is a new program: there psutil complains
-    of /proc, and nobody needs it."""
+    """Keeps psutil from joblib's tracker of temporary files: that is a new program, in
+    which psutil would complain of /proc, and nobody needs it."""
     start = getattr(tracker, "spawnv_passfds", None)
     if start is None:
         return  # a later release starts it in another way
@@ -55,13 +55,14 @@ def start_without_psutil(tracker):
 
 
 def find_by_loaded_name(threadpoolctl):
-    """It asks the linker for libraries by their real paths. The linker knows files
-    by their inodes: those loaded before the box was made have others in it."""
+    """Makes threadpoolctl ask the linker for libraries by the names by which they were
+    loaded. By their real paths the linker would not find them: it compares inodes,
+    and in the box files have other inodes than when they were loaded."""
     threadpoolctl._realpath = str
 
 
 def show_plain_bars(notebook):
-    """There are no widgets: its bars are those of a terminal."""
+    """Makes tqdm show the bars of a terminal: there are no widgets."""
     from tqdm import std
 
     notebook.tqdm = notebook.tqdm_notebook = std.tqdm
@@ -69,7 +70,7 @@ def show_plain_bars(notebook):
 
 
 def pickle_functions(pool):
-    """Those of cells, and lambdas, as they reach joblib's own workers."""
+    """Lets functions of cells, and lambdas, reach workers as they reach joblib's."""
     try:
         from joblib.externals.loky.backend import reduction
     except ImportError:  # a package of its own
@@ -79,13 +80,13 @@ def pickle_functions(pool):
 
 
 def wrap_tables(pandas):
-    """At a prompt columns that do not fit beside each other are left out; notebooks
-    show twenty, one below the other."""
+    """Makes pandas show twenty columns, wrapped, as in notebooks; at a prompt it would
+    leave out those that do not fit beside each other."""
     pandas.set_option("display.max_columns", 20)
 
 
 def bound_images(image):
-    """A picture is encoded for the screen, not for the file it may become."""
+    """Makes Pillow encode a picture for the screen, not for the file it may become."""
 
     def for_the_screen(self, **_options):
         shown, note = self, ""
@@ -103,7 +104,7 @@ def bound_images(image):
 
 
 def show_images(image_show):
-    """Image.show() looks for programs with windows: it finds us first."""
+    """Makes Image.show() a display; it would look for programs with windows."""
 
     class Viewer(image_show.Viewer):
         def show(self, image, **_options):
@@ -114,7 +115,7 @@ def show_images(image_show):
 
 
 def show_plotly(io):
-    """fig.show() opens a browser, or asks a program for a picture."""
+    """Makes fig.show() of plotly a display: it would open a browser."""
     from plotly import basedatatypes
 
     def bundle(figure):

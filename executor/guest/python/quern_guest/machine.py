@@ -1,4 +1,4 @@
-"""machine.py - what psutil and joblib read of the machine, as far as a session may know.
+"""machine.py - what psutil and joblib read of the machine, as a session may know it.
 
 A box shows processes only in /proc: no stat, meminfo or cpuinfo, which would tell of
 the host. psutil complains at length over that, or fails. Here it reads the session's
@@ -14,7 +14,7 @@ UNKNOWN_MODEL = "virtual processor"
 
 
 def install(module):
-    """What this module of psutil opens and does not find is read from here."""
+    """Makes this module of psutil read from here what it opens and does not find."""
     for name, kind in (("open_binary", io.BytesIO), ("open_text", as_text)):
         if hasattr(module, name):
             setattr(module, name, reader(getattr(module, name), kind))
@@ -42,7 +42,7 @@ def processors():
 
 
 def total_bytes():
-    """As much as the session may use, or the machine has."""
+    """Gives how much memory the session may use, or else the machine has."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return there if limit == resource.RLIM_INFINITY else min(limit, there)
@@ -64,7 +64,7 @@ def meminfo():
 
 
 def stat():
-    """Processor time in ticks: of the session and its children; the rest is idle."""
+    """Gives processor time in ticks: the session's and its children's; else idle."""
     ticks, count = os.sysconf("SC_CLK_TCK"), len(processors())
     up = time.clock_gettime(time.CLOCK_BOOTTIME)
     times = os.times()

@@ -1,8 +1,7 @@
 """magics.py - the notebook commands that people and models write.
 
-%name lines reach run_line() through shell.py; a cell that begins with %%name
-is of_cell()'s. What cannot be done here is told in a sentence, and the cell
-goes on.
+%name lines reach run_line() through shell.py; a cell that begins with %%name goes to
+of_cell(). A magic that cannot work here prints a sentence why, and the cell goes on.
 """
 
 import ast
@@ -21,7 +20,7 @@ import __main__
 
 from . import display, shell, text, timing
 
-# Those that set up a notebook: there is nothing to set up.
+# Magics that set up a notebook: there is nothing to set up.
 IGNORED = frozenset(
     "matplotlib load_ext reload_ext unload_ext autosave colors xmode gui "
     "autocall automagic autoawait doctest_mode rehashx".split()
@@ -47,7 +46,7 @@ HEAD = re.compile(r"(?:[ \t]*(?:#.*)?\n)*[ \t]*%%(\w+|!)(.*)\n?")
 
 
 def run_line(name, line, names=None):
-    """names: those that {braces} in the line may mean."""
+    """Runs %name. names: the variables that {braces} in the line may mean."""
     line = line.strip()
     if names and name not in TAKE_PYTHON:
         line = shell.expand(line, names)
@@ -74,7 +73,7 @@ def run_cell(name, line, body):
 
 
 def of_cell(code):
-    """What a cell that begins with %%name does, or None: it is Python."""
+    """Gives what a cell that begins with %%name does; None: the cell is Python."""
     head = HEAD.match(code)
     if not head:
         return None
@@ -90,7 +89,7 @@ def of_cell(code):
 
 
 def register(function, kind="line", name=None):
-    """A magic of the cell's own: function(line), or function(line, body)."""
+    """Registers a magic of the cell's own: function(line), or function(line, body)."""
     name = name or function.__name__
     if "line" in kind:
         LINES[name] = function
@@ -118,7 +117,7 @@ def line_cd(line):
 
 
 def line_config(line):
-    """Only the format of figures is ours to set; the rest is IPython's own."""
+    """Sets the format of figures; all else is about parts of IPython not here."""
     name, _, value = line.partition("=")
     if name.strip() not in FIGURE_FORMAT or not value.strip():
         return
@@ -140,7 +139,7 @@ def line_env(line):
 
 
 def user_names():
-    """What cells have made: no modules, nothing private."""
+    """Gives the names that cells have made: no modules, nothing private."""
     return {
         name: value
         for name, value in vars(__main__).items()
@@ -176,8 +175,8 @@ def line_reset(_line):
 
 
 def line_run(line):
-    """Like a program of its own; its names stay. -i: it has those of cells, -m: it
-    is a module."""
+    """Runs a file like a program of its own, and keeps its names. -i: it has the names
+    of cells, -m: it is a module."""
     words = shlex.split(line)
     options = [*itertools.takewhile(lambda word: word.startswith("-"), words)]
     path, *arguments = words[len(options) :]
@@ -209,7 +208,7 @@ def line_pylab(_line):
 
 
 def line_inspect(line):
-    """name? tells what it is, name?? its source."""
+    """Does name?, which tells what it is, and name??, which prints its source."""
     try:
         value = eval(line.strip("? "), vars(__main__))
     except (NameError, AttributeError):
@@ -313,7 +312,7 @@ def cell_capture(line, body, filename, skipped):
 
 
 def cell_script(line, body, _filename, _skipped):
-    """%%script PROGRAM...: the cell is what it reads."""
+    """Does %%script PROGRAM...: the program reads the cell."""
     raises, line = "--no-raise-error" not in line, line.replace("--no-raise-error", "")
     words = shlex.split(line)
     done = shell.program(words, input=body.encode())

@@ -1,7 +1,7 @@
 """missing.py - modules that are not installed: which one, and what is.
 
-The warden may install what brings it, and run the cell again (see
-executor/packages); else the advice is what the model has.
+The warden may install the package that has it, and run the cell again (see
+executor/packages). If it does not, the model has the advice that is given here.
 """
 
 import importlib
@@ -54,8 +54,8 @@ NETWORK = frozenset("requests httpx aiohttp urllib3 yfinance websocket".split())
 
 
 def module_of(error):
-    """The top-level module for want of which code failed, or "". Libraries tell
-    of an optional one by an ImportError of their own, after the real one."""
+    """Gives the top-level module for want of which code failed, or "". For an optional
+    one, libraries raise an ImportError of their own, after the real one."""
     for _ in range(3):
         if isinstance(error, ModuleNotFoundError):
             return absent(error.name)
@@ -92,12 +92,12 @@ def advice(module):
 
 
 def look_there():
-    """What is installed on demand can be imported, after all that is there."""
+    """Lets Python look for modules where the warden installs them, after all others."""
     if os.path.isdir(PACKAGES):
         sys.path.append(PACKAGES)
         os.environ["PYTHONPATH"] = PACKAGES  # of programs that cells start
 
 
 def look_again():
-    """Something may have been installed."""
+    """Makes Python look again: something may have been installed."""
     importlib.invalidate_caches()

@@ -19,9 +19,9 @@ _seen = {}  # descriptor: (device, inode, weak references to its file objects)
 
 
 def flush():
-    """Called at the end of each cell. It looks for file objects,
-    which takes long where there are many objects, only when there is a descriptor
-    that was not there before."""
+    """Called at the end of each cell. It looks for file objects, which takes long where
+    there are many objects, only when there is a descriptor that was not there
+    before."""
     files = _quern.writable_files()
     if files is None or not (files or _seen):
         return
@@ -36,7 +36,7 @@ def flush():
 
 
 def _is_new(fd):
-    """Not seen, or its file objects are gone: another may have its number."""
+    """Whether it was not seen before, or all its file objects are closed or gone."""
     if fd not in _seen:
         return True
     references = _seen[fd][2]
@@ -48,7 +48,7 @@ def _is_open(file):
 
 
 def _descriptor_of(file):
-    """None: it is closed, or it has none."""
+    """Gives the descriptor of a file; None: it is closed, or has none."""
     try:
         return file.fileno()
     except Exception:
@@ -56,7 +56,7 @@ def _descriptor_of(file):
 
 
 def _find_objects(here):
-    """Libraries that were loaded ahead are left out: gc.freeze() hides them."""
+    """Finds the file objects of descriptors; gc.freeze() hides those of libraries."""
     found = {fd: [] for fd in here}
     for value in gc.get_objects():
         if issubclass(type(value), _IOBase):
@@ -68,7 +68,7 @@ def _find_objects(here):
 
 
 def _flush_one(file):
-    """Text that waits in a text file goes on into the buffer below it."""
+    """Flushes one, the text file before the buffer that it writes to."""
     if file is None:
         return
     try:
@@ -81,7 +81,7 @@ def _flush_one(file):
 
 
 def flush_before_fork():
-    """Or parent and child both write what waits."""
+    """Before a fork: or parent and child would both write what waits."""
     if _quern.is_session():
         flush()
 

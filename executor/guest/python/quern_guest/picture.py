@@ -1,4 +1,4 @@
-"""picture.py - what a session has in its names, as bytes, and back.
+"""picture.py - the variables of a session as bytes, and back.
 
 A picture is taken in one Python and restored in another, on another day, in
 another box. What it holds is the session's own; unpickling it runs the
@@ -47,8 +47,8 @@ except ImportError:  # functions and classes of cells stay behind
 
 
 def save():
-    """As cell.run(), and the picture. The result tells, as JSON, which names
-    are saved and which are left, with the reason."""
+    """Gives the same as cell.run(), and the picture. The result tells, as JSON, which
+    names are saved and which are left, with the reason."""
     picture = b""
 
     def work():
@@ -60,8 +60,8 @@ def save():
 
 
 def restore(picture):
-    """As cell.run(). The result tells, as JSON, which names are restored and
-    which are left, with the reason."""
+    """Gives the same as cell.run(). The result tells, as JSON, which names are restored
+    and which are left, with the reason."""
 
     def work():
         restored, left = put_back(picture)
@@ -71,7 +71,7 @@ def restore(picture):
 
 
 def report(left, packages=(), **names):
-    """JSON that fits; cut: there were more names than are told."""
+    """Gives JSON that fits into a result; cut: there were more names."""
     (word, listed), *_ = names.items()
     for most in (500, 100, 20, 0):
         told = {word: listed[:most], "left": dict(list(left.items())[:most])}
@@ -86,7 +86,7 @@ def report(left, packages=(), **names):
 
 
 def take():
-    """Gives (bytes, names that are in them, {name: why it is not})."""
+    """Takes a picture: gives (bytes, names that are in it, {name: why it is not})."""
     names = {
         name: value
         for name, value in vars(__main__).items()
@@ -103,8 +103,8 @@ def take():
 
 
 def choose(names):
-    """Those that can be saved, as many as there is room and time for, and
-    {name: why it is not}."""
+    """Gives the names that can be saved, as many as there is room and time for, and
+    {name: why it is not saved}."""
     sizes, left = {}, {}
     for name, value in names.items():
         try:
@@ -138,7 +138,7 @@ def dump(value, file):
 
 
 def raw(data):
-    """The very bytes that a pickler hands out."""
+    """Gives the very bytes that a pickler hands out, not a copy."""
     if isinstance(data, pickle.PickleBuffer):
         return data.raw()
     return memoryview(data).cast("B")
@@ -154,7 +154,7 @@ class Size:
 
 
 class Full(Exception):
-    """There is more than a picture holds."""
+    """Raised when there is more than a picture holds."""
 
 
 class Packer:
@@ -185,7 +185,7 @@ class Packer:
 
 
 def installed():
-    """What this session has been given, as requirements."""
+    """Gives the packages that this session has been given, as requirements."""
     if not os.path.isdir(missing.PACKAGES):
         return []
     found = importlib.metadata.distributions(path=[missing.PACKAGES])
@@ -193,7 +193,7 @@ def installed():
 
 
 def install(packages):
-    """{package: why it is not there}, of those that are not."""
+    """Installs packages again; gives {package: why it is not there}."""
     wanted = sorted(set(packages) - set(installed()))
     if not wanted:
         return {}
@@ -206,7 +206,7 @@ def install(packages):
 
 
 def random_states():
-    """From where random numbers go on."""
+    """Gives the states from which random numbers go on."""
     numpy = sys.modules.get("numpy")
     return {
         "random": sys.modules["random"].getstate() if "random" in sys.modules else None,
@@ -215,7 +215,7 @@ def random_states():
 
 
 def put_back(picture):
-    """Gives (names, {name: why it is not there})."""
+    """Puts names into __main__; gives (names, {name: why it is not there})."""
     header, _, packed = picture.partition(b"\n")
     if not header.startswith(FORM):
         was = header[:60].decode("utf-8", "backslashreplace")

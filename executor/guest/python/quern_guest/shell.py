@@ -1,7 +1,7 @@
 """shell.py - what get_ipython() gives: the notebook's own commands, as calls.
 
-source.py makes %magic, !command and name? lines into calls of it; what they do
-is in magics.py.
+source.py rewrites lines like %magic, !command and name? as calls of it; magics.py
+has what they do.
 """
 
 import builtins
@@ -17,7 +17,7 @@ VARIABLE = re.compile(r"\{([^{}]+)\}|(\$\$(?=\w))|\$(\w+)")
 
 
 class Lines(list):
-    """What a command said; as one text, and as words of a command."""
+    """What a command printed, as lines; also as one text, and as words."""
 
     n = property("\n".join)
     s = property(" ".join)
@@ -80,7 +80,7 @@ class Shell:
 
 
 def run(command, **options):
-    """What a shell makes of it; packages are another matter."""
+    """Runs a command in a shell; one that installs packages goes to the warden."""
     if installing.is_meant(command):
         installing.carry_out(command)
         return ""
@@ -90,7 +90,7 @@ def run(command, **options):
 
 
 def program(words, **options):
-    """A program that ends; it writes where the cell does."""
+    """Runs a program until it ends; it writes to where the cell writes."""
     streams.flush()
     return subprocess.run(words, check=False, **options)
 
@@ -108,8 +108,8 @@ def names_of(frame):
 
 
 def expand(command, names):
-    """{expression} and $name are replaced where they mean something; what the
-    shell or awk understands by braces and dollars stays. $$name is its $name."""
+    """Replaces {expression} and $name where they mean something in Python. Other braces
+    and dollars stay: they are for the shell or awk. $$name is the shell's $name."""
 
     def value_of(found):
         if found[2]:
@@ -130,8 +130,8 @@ def get_ipython():
 
 
 def for_cells_only():
-    """Libraries ask for it, too, to see whether they are in a notebook; then they
-    would have more of it than there is."""
+    """Gives get_ipython() to cells only. Libraries call it to see whether they are in a
+    notebook, and would then use parts of IPython that are not here."""
     caller = sys._getframe(1).f_code.co_filename
     return _shell if caller.startswith(("<cell", "<magic")) else None
 

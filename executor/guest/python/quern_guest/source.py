@@ -23,7 +23,7 @@ QUESTION = re.compile(r"(\s*)(\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*")
 
 @dataclass
 class Step:
-    """Statements, or an expression whose value is shown."""
+    """A part of a cell: statements, or an expression whose value is shown."""
 
     tree: ast.Module | ast.Expression
     silent: bool = True
@@ -34,7 +34,7 @@ class Step:
 
 
 def clean(text):
-    """Without what editors of other systems leave in it."""
+    """Gives the text without what editors of other systems leave in it."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -77,7 +77,7 @@ def _repair(text, error):
 
 
 def _dedent(text):
-    """Without the indentation of the first line of code; None: it has none."""
+    """Gives the text without the indentation of its first line; None: it has none."""
     lines = text.split("\n")
     code = (line for line in lines if line.strip() and line.lstrip()[0] != "#")
     line = next(code, "")
@@ -88,7 +88,7 @@ def _dedent(text):
 
 
 def _replace_command(lines, at):
-    """A %magic, !command or name? becomes the call that carries it out."""
+    """Replaces a %magic, !command or name? by the call that carries it out."""
     if asked := QUESTION.fullmatch(lines[at]):
         indent, name = asked.groups()
         lines[at] = f"{indent}get_ipython().run_line_magic('pinfo', {name!r})"
@@ -116,7 +116,7 @@ def _call(kind, target, command):
 
 
 def _is_silenced(text, last):
-    """Only white space, comments and semicolons can follow an expression."""
+    """Whether a semicolon follows; else only white space and comments can follow."""
     lines = text.split("\n")
     end = lines[last.end_lineno - 1].encode()[last.end_col_offset :]
     return end.lstrip(b" \t\f\\").startswith(b";")

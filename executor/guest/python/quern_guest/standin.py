@@ -1,9 +1,9 @@
 """standin.py - IPython, with or without IPython.
 
-Models write `from IPython.display import display, HTML, Image`. Without IPython
-modules made here hold what they ask for. A real one would print to a terminal
-that is not there, so its functions are replaced, once somebody imports it:
-loading it ahead would make every session slower.
+Models write `from IPython.display import display, HTML, Image`. Where IPython is not
+installed, modules that are made here have what they ask for. Where it is installed,
+it would print to a terminal that is not there: so its functions are replaced once a
+cell imports it. Loading it ahead would make every session slower.
 """
 
 import base64
@@ -18,7 +18,7 @@ import types
 from . import display as ours
 from . import hooks, shell
 
-# Those that are nothing but data of one media type.
+# Classes that are nothing but data of one media type.
 KINDS = {
     "HTML": "text/html",
     "Javascript": "application/javascript",
@@ -33,7 +33,7 @@ NAMES_OR_BYTES = (str, bytes, os.PathLike, type(None))
 
 
 class Rich:
-    """Data of one media type, given, in a file, or elsewhere."""
+    """Data of one media type, as it is given, or as a file or an address has it."""
 
     mime = "text/plain"
     mode = "r"
@@ -51,7 +51,7 @@ class Rich:
 
     @staticmethod
     def _is_file(data):
-        """Notebooks take the name of a file for its content, if it is there."""
+        """Whether data is the name of a file: as in notebooks, its content is shown."""
         short = isinstance(data, str) and len(data) <= MAX_PATH and "\0" not in data
         return short and os.path.isfile(data)
 
@@ -92,7 +92,7 @@ class GeoJSON(JSON):
 
 
 class Media(Rich):
-    """Bytes, or a name: of a file, or where whoever looks at it finds it."""
+    """Bytes, or a name: of a file, or an address at which a browser finds it."""
 
     mode = "rb"
     url = None
@@ -189,7 +189,7 @@ class VimeoVideo(YouTubeVideo):
 
 
 class FileLink(Rich):
-    """The path; files of the workspace are told with every cell anyway."""
+    """Shows the path; which files changed is in the outcome of every cell anyway."""
 
     def __init__(self, path, *_args, **_options):
         self.data = os.fspath(path)
@@ -203,7 +203,7 @@ class FileLink(Rich):
 
 
 class FileLinks(FileLink):
-    """Those of a folder, as lines."""
+    """Shows the files of a folder, as lines."""
 
     def __repr__(self):
         found = (entry.path for entry in os.scandir(self.data) if entry.is_file())
@@ -214,7 +214,7 @@ class FileLinks(FileLink):
 
 
 class ProgressBar(Rich):
-    """Goes through range(total); how far it is can be asked, and shown."""
+    """Iterates over range(total), and shows how far it is."""
 
     def __init__(self, total):
         self.total, self._progress, self._handle = total, 0, ours.Handle()
@@ -254,7 +254,7 @@ def publish_display_data(data, *_args, transient=None, update=False, **_options)
 
 
 def shows(mime):
-    """display_html() and its kin: objects, or with raw=True data."""
+    """Makes display_html() and the like: they show objects, or with raw=True data."""
 
     def display_kind(*values, raw=False, **_options):
         for value in values:
@@ -288,7 +288,7 @@ KIND_FUNCTIONS = {
 
 
 def registers(kind):
-    """@register_line_magic and its kin."""
+    """Makes @register_line_magic and the like."""
 
     def register(function):
         shell.get_ipython().register_magic_function(function, kind)
@@ -308,7 +308,7 @@ def set_matplotlib_formats(*formats, **_options):
     ours.set_figure_formats(*formats)
 
 
-# How its figures are to be shown, a notebook's backend is told.
+# Notebooks tell their backend by this how figures are to be shown.
 INLINE = {
     "set_matplotlib_close": lambda *_args, **_options: None,
     "set_matplotlib_formats": set_matplotlib_formats,

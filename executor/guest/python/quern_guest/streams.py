@@ -1,8 +1,8 @@
 """streams.py - sys.stdin, stdout and stderr over descriptors 0, 1 and 2.
 
-A line is written as soon as it is whole, so that what a cell said is known
-also when it never ends. The rest goes out at the end of a cell, before a
-display (which keeps their order), and before a fork (else twice).
+A line is written as soon as it is whole, so that the output of a cell that never
+ends is known. The rest is written at the end of a cell, before a display (to keep
+the order), and before a fork (or it would be written twice).
 """
 
 import os

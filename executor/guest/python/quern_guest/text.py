@@ -5,7 +5,7 @@ import io
 import _quern
 
 MAX_TEXT_BYTES = _quern.MAX_OBSERVATION_BYTES
-MAX_ITEMS = MAX_TEXT_BYTES  # an item takes more than one byte: never all shown
+MAX_ITEMS = MAX_TEXT_BYTES  # an item takes more than one byte: more are never shown
 TEXTS = {str: "characters", bytes: "bytes", bytearray: "bytes"}
 BRACKETS = {
     dict: ("{", "}"),
@@ -17,12 +17,12 @@ BRACKETS = {
 
 
 def plain(text):
-    """The text as UTF-8 can carry it: lone surrogates become escapes."""
+    """Gives the text as UTF-8 can hold it: lone surrogates become escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def clip(text, limit=MAX_TEXT_BYTES, tail=0):
-    """The head of a text, and its last `tail` bytes, in at most limit bytes."""
+    """Gives the head of a text, and its last `tail` bytes, in at most limit bytes."""
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= limit:
         return data.decode("utf-8")
@@ -33,7 +33,7 @@ def clip(text, limit=MAX_TEXT_BYTES, tail=0):
 
 
 def show(value):
-    """repr(), bounded; a broken __repr__ is told about, not raised."""
+    """Gives repr(), bounded; when __repr__ raises, a text that says so."""
     try:
         if not _is_large(value):
             return clip(repr(value))
@@ -63,7 +63,7 @@ def _is_large(value):
 
 
 def _head(value, note):
-    """The beginning of repr(value), without making the rest of it."""
+    """Gives the beginning of repr(value), without making the rest of it."""
     text, size = io.StringIO(), 0
     for piece in _pieces(value, ()):
         text.write(piece)
@@ -71,11 +71,11 @@ def _head(value, note):
         if size > MAX_TEXT_BYTES:
             data = text.getvalue().encode("utf-8", "backslashreplace")
             return data[: MAX_TEXT_BYTES - len(note)].decode("utf-8", "ignore") + note
-    return text.getvalue()  # it holds itself, but that is shown as ...
+    return text.getvalue()  # it contains itself, which is shown as ...
 
 
 def _pieces(value, around):
-    """repr() in pieces; around: the containers that this is in."""
+    """Yields repr() in pieces; around: the containers that the value is in."""
     kind = type(value)
     if kind in TEXTS:
         yield repr(value[:MAX_ITEMS])
@@ -98,13 +98,13 @@ def _pieces(value, around):
 
 
 def describe(error):
-    """'KeyError: 3', as the last line of a traceback has it."""
+    """Gives 'KeyError: 3', as the last line of a traceback has it."""
     value = message(error)
     return type(error).__name__ + (f": {value}" if value else "")
 
 
 def message(error):
-    """str() of an exception, also when that fails."""
+    """Gives str() of an exception; when that raises, a text that says so."""
     try:
         return plain(str(error))
     except KeyboardInterrupt:

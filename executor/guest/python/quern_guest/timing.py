@@ -1,4 +1,4 @@
-"""timing.py - %time, %timeit and %prun, said as IPython says it."""
+"""timing.py - %time, %timeit and %prun, with the words of IPython."""
 
 import cProfile
 import os
@@ -15,7 +15,7 @@ REPEAT = 7
 
 
 class Timer:
-    """with Timer(): says how long that took, also when it raises."""
+    """with Timer(): prints how long that took, also when it raises."""
 
     def __enter__(self):
         self.wall, self.cpu = time.perf_counter(), os.times()
@@ -74,7 +74,7 @@ def show_time(seconds):
 
 
 def read_options(line, letters):
-    """({letter: value} of -n 5 -r3 -o ..., the rest); letters as for getopt."""
+    """Gives ({letter: value} of -n 5 -r3 -o ..., the rest); letters as for getopt."""
     options = {}
     while line.startswith("-") and line[1:2] in set(letters) - {":"}:
         letter, line = line[1], line[2:].lstrip()
@@ -86,7 +86,7 @@ def read_options(line, letters):
 
 
 def timeit_of(line, body=""):
-    """%timeit statement; %%timeit setup, then the body."""
+    """Does %timeit statement, or %%timeit setup and then the body."""
     options, line = read_options(line, "n:r:oqtcp:")
     statement, setup = (body, line or "pass") if body else (line, "pass")
     timer = timeit.Timer(statement, setup, globals=vars(__main__))
@@ -99,7 +99,7 @@ def timeit_of(line, body=""):
 
 
 def time_of(line):
-    """%time: the value of an expression."""
+    """Does %time; gives the value of an expression."""
     with Timer():
         try:
             code = compile(line, "<magic>", "eval")

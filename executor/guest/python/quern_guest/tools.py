@@ -1,9 +1,9 @@
 """tools.py - functions outside of the box that a cell may call.
 
-offer() gets them before every cell, as the model knows them: name,
+offer() is called with them before every cell, as the model knows them: name,
 description and the JSON Schema of the parameters. Each becomes a function in
-__main__, unless something of that name is there already; all are in `tools`.
-A call waits for its answer while other threads run.
+__main__, unless that name is taken; all are in `tools`. A call waits for its answer
+while other threads run.
 """
 
 import builtins
@@ -44,7 +44,7 @@ ToolError.__module__ = "__main__"
 
 
 def offer(described):
-    """Before a cell. described: JSON, a list of functions; "": none."""
+    """Called before a cell. described: JSON, a list of functions; "": none."""
     global _described, _turns, _pace
     if described != _described:
         _take_back()
@@ -65,14 +65,15 @@ def _fill_namespace(functions):
 
 
 def _take_back():
-    """All but ToolError: a thread that still waits for its answer catches it."""
+    """Takes them out of __main__, but for ToolError: a thread that still waits for an
+    answer may want to catch it."""
     for name in _given.keys() - {"ToolError"}:
         if vars(__main__).get(name) is _given.pop(name):
             del vars(__main__)[name]
 
 
 def is_given(name, value):
-    """It stands in the namespace because we put it there."""
+    """Whether the name holds what we put there, and not something of a cell."""
     return name in _given and _given[name] is value
 
 
@@ -83,8 +84,8 @@ def _put(names):
 
 
 class Pace:
-    """Calls wait rather than be refused for coming too fast: to the warden two
-    that keep the pace may seem closer than they were, so some are spared."""
+    """Makes calls wait, so that the warden need not refuse them for coming too fast. It
+    may see two calls closer together than they were made, so a few are kept back."""
 
     most = _quern.QUESTION_BURST - 8
 
@@ -182,7 +183,7 @@ class Tool:
             ) from None
 
     def _arguments(self, args, kwargs):
-        """What was given, by name. None stands for what may be left out."""
+        """Gives the arguments by name. None stands for one that may be left out."""
         try:
             given = dict(self.signature.bind(*args, **kwargs).arguments)
         except TypeError as error:
@@ -216,7 +217,7 @@ class Tool:
 
 
 def plain(value):
-    """numpy's numbers and arrays are as good as Python's."""
+    """For JSON: gives numbers and arrays of numpy as Python's."""
     if hasattr(value, "tolist") and type(value).__module__ == "numpy":
         return value.tolist()
     raise TypeError(f"it holds a {type(value).__name__}")
@@ -227,18 +228,18 @@ def is_identifier(name):
 
 
 def identifier(name):
-    """search-web becomes search_web."""
+    """Makes a name of Python: search-web becomes search_web."""
     name = re.sub(r"\W", "_", name)
     return name if is_identifier(name) else f"{name}_"
 
 
 def _schema(schema):
-    """true and false are schemas, too."""
+    """Gives a schema as a dict: true and false are schemas, too."""
     return schema if isinstance(schema, dict) else {}
 
 
 def annotation(schema):
-    """The type of Python that a JSON Schema comes closest to."""
+    """Gives the type of Python that is closest to a JSON Schema."""
     schema = _schema(schema)
     if values := schema.get("enum"):
         return typing.Literal[tuple(values)]

@@ -1,7 +1,7 @@
-"""unpickle.py - the names of a picture, as far as they can be had here.
+"""unpickle.py - reads the names of a picture, as far as they can be had here.
 
-Where a module is missing, or something was made by the code of another Python,
-there is something Lost in its place; the names that hold it are left."""
+Where a module is missing, or something was made by code of another Python, an object
+of class Lost takes its place. Names whose values contain one are not restored."""
 
 import importlib
 import io
@@ -15,8 +15,8 @@ HERE = "%d.%d" % sys.version_info[:2]
 
 
 def load(data, made_by):
-    """Gives what was pickled by that version of Python, and {name: why it is
-    not there} of its names."""
+    """Gives what that version of Python has pickled, and {name: why it is not there} of
+    its names."""
     reader = (Reader if made_by == HERE else Stranger)(io.BytesIO(data))
     reader.made_by = made_by
     everything = reader.load()
@@ -29,7 +29,7 @@ def load(data, made_by):
 
 
 class Lost:
-    """In the place of something that cannot be had here."""
+    """Takes the place of something that cannot be had here."""
 
     def __init__(self, *_args, **_kwargs):
         pass
@@ -54,7 +54,8 @@ class Lost:
 
 
 def renamed(module, name):
-    """What pandas calls today what an older one has pickled, as it knows itself."""
+    """Gives the present name of a class that an older pandas has pickled; pandas itself
+    knows these."""
     if module.partition(".")[0] != "pandas":
         return module, name
     try:
@@ -65,7 +66,7 @@ def renamed(module, name):
 
 
 class Reading:
-    """Goes on where a module is missing."""
+    """An unpickler that goes on where a module is missing."""
 
     def __init__(self, file):
         super().__init__(file)
@@ -80,7 +81,7 @@ class Reading:
         return self.module if name == "subimport" else found
 
     def module(self, name):
-        """As cloudpickle brings back a module."""
+        """Gives a module, in place of the function by which cloudpickle does."""
         try:
             return importlib.import_module(name)
         except ImportError as error:
@@ -96,16 +97,16 @@ class Reading:
         except LookupError as error:
             return str(error)
         except Exception:
-            return None  # it came back, and that is all that is asked
+            return None  # it came back, and nothing else matters
         return None
 
 
 class Reader(Reading, pickle.Unpickler):
-    """Of what this Python made."""
+    """Reads what this version of Python has made."""
 
 
 def spared(load, count):
-    """Of so many operands: what fails to be made of them is lost, and no more."""
+    """Wraps an operation of so many operands: if it fails, only its result is lost."""
 
     def attempt(self):
         operands = self.stack[-count:]
@@ -123,7 +124,7 @@ def spared(load, count):
 
 
 class Stranger(Reading, pickle._Unpickler):
-    """Of what another version of Python made: data, but no code. Its libraries
+    """Reads what another version of Python has made: data, but no code. Its libraries
     were others, too."""
 
     dispatch = {
@@ -135,7 +136,7 @@ class Stranger(Reading, pickle._Unpickler):
     }
 
     def find_class(self, module, name):
-        """What cloudpickle makes but for modules is made of code."""
+        """Refuses what cloudpickle makes, but for modules: it is made of code."""
         if module.partition(".")[0] != "cloudpickle" or name == "subimport":
             return super().find_class(module, name)
         why = f"code of Python {self.made_by}, which Python {HERE} cannot run"
@@ -143,7 +144,7 @@ class Stranger(Reading, pickle._Unpickler):
 
 
 class Searcher(pickle.Pickler):
-    """Finds what is lost in a value."""
+    """A pickler that finds out whether a value contains something Lost."""
 
     def __init__(self, half):
         super().__init__(io.BytesIO())

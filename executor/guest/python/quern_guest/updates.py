@@ -1,13 +1,13 @@
-"""updates.py - what a cell has shown is replaced: display_id, clear_output().
+"""updates.py - replaces what a cell has shown: display_id, clear_output().
 
-As in a notebook: an update replaces what has its id, in this cell and in those
-before it, and shows nothing where nothing has. What clear_output(wait=True)
-clears stands until the cell puts out more.
+As in a notebook, an update replaces what has its id, in this cell and in those before
+it; if nothing has that id, it shows nothing. What clear_output(wait=True) clears stays
+until the cell puts out more.
 
-A program that shows how far it is does so a thousand times; nobody sees that.
-Bundles that take the place of others are sent at once while they are few, then
-as often as one can follow, and the last ones when the code has ended. A clear
-is always sent, for what is printed next comes by another way.
+A program may show a thousand times how far it is, and nobody can see that. Bundles
+that take the place of others are sent at once while they are few, then as often as
+people can follow, and the last ones when the code has ended. A clear is always sent,
+because what is printed next comes by a pipe, not with the displays.
 """
 
 import sys
@@ -15,8 +15,8 @@ import time
 
 import _quern
 
-MAX_IDS = 64  # in a cell, at once
-MAX_EARLIER = 1024  # of cells before it, that are remembered
+MAX_IDS = 64  # of one cell, at once
+MAX_EARLIER = 1024  # ids of earlier cells that are remembered
 FREE = 32  # bundles that take the place of others, sent at once
 LEAST_S = 0.05  # then, from one to the next
 SHARE = 100  # what is seen may be as old as this part of the cell's time
@@ -66,12 +66,12 @@ def is_known(name):
 
 
 def is_cleared():
-    """With what is shown next, all before it goes."""
+    """Whether what is shown next clears all that is before it."""
     return _clear_waits
 
 
 def clear(wait):
-    """False: there have been too many."""
+    """Clears the output of the cell. False: there were too many clears."""
     global _clears, _clear_waits
     if _clears >= _quern.MAX_CLEARS:
         if _clears == _quern.MAX_CLEARS:
@@ -88,7 +88,7 @@ def clear(wait):
 
 
 def _forget():
-    """What the cell has shown; updates of earlier cells still have a place."""
+    """Forgets what the cell has shown; updates may still go to earlier cells."""
     global _clear_waits
     _here.clear()
     _waiting[:] = [one for one in _waiting if one.update and one.name in _earlier]
@@ -119,7 +119,7 @@ def update(bundle, name):
 
 
 def _wait(new):
-    """One that waits for the same place is never seen."""
+    """Keeps a bundle for later, in place of one that waits for the same place."""
     if new.update:
         places = [one for one in _waiting if one.name == new.name]
         for one in places:
@@ -151,5 +151,5 @@ def _send_waiting():
 
 
 def finish():
-    """The code has ended: what stands is sent."""
+    """The code has ended: sends what still waits."""
     _send_waiting()
