@@ -21,8 +21,8 @@ void base64_encode(struct view bytes, struct buf *out)
         (unsigned char *)to, (const unsigned char *)bytes.data, (int)bytes.len);
 }
 
-/* libcrypto skips blanks, takes padding anywhere and counts it as bytes: only
- * what encodes to the same text again is taken. */
+/* libcrypto skips blanks, accepts padding anywhere and counts it as bytes. So
+ * the bytes are encoded again, and only the same text is accepted. */
 bool base64_decode(struct view text, struct buf *out)
 {
     CLEANUP(buf_finish) struct buf again = { .max = text.len + 1 };

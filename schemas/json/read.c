@@ -1,8 +1,9 @@
 /* read.c - from JSON to MessagePack.
  *
- * A message is first made a MessagePack value by its table, which says where
- * {"base64": "..."} stands for bytes and which members there are; types and
- * bounds are then judged by message_decode(), as everywhere. */
+ * A message becomes a MessagePack value first. Its table says which members
+ * there are, and where {"base64": "..."} stands for bytes. Types and bounds are
+ * not checked here: a value of a wrong type is passed on as it is, and
+ * message_decode() refuses it with its usual sentence. */
 #include <string.h>
 
 #include "schemas/json/base64.h"
@@ -149,7 +150,8 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
     return true;
 }
 
-/* Text, or {"base64": "..."}; anything else is left for the table to refuse. */
+/* Text, or {"base64": "..."}; anything else is passed on, to be refused by
+ * message_decode(). */
 static bool read_bytes(struct json_reader *reader, const json_t *json,
                        msgpack_object *out, const struct field_path *place)
 {

@@ -1,8 +1,9 @@
 /* check.c - bounds MessagePack bytes before msgpack-c sees them.
  *
- * Two facts make it safe. Every value takes at least one byte, so a count
- * beyond the bytes that follow is a lie, told before anybody allocates for it.
- * And all counts together stay below CHECK_MAX_ITEMS. */
+ * Two facts make it safe. Every value takes at least one byte, so a count that
+ * is larger than the bytes that follow cannot be true, and is refused before
+ * anybody allocates for it. And all counts together stay within
+ * CHECK_MAX_ITEMS, which bounds the memory of msgpack-c. */
 #include "schemas/message/check.h"
 
 #include <stdint.h>

@@ -21,10 +21,10 @@ static const char *const guest_type_names[] = {
 static const char *const task_names[] = { "code", "save", "restore", NULL };
 
 enum {
-    MAX_LISTING = 4096,
-    MAX_BUNDLE = 32,
-    MAX_SESSIONS = 10000,
-    MAX_LACKS_TOLD = 8
+    MAX_LISTING = 4096,   /* files of a workspace */
+    MAX_BUNDLE = 32,      /* MIME types of one display */
+    MAX_SESSIONS = 10000, /* of an executor, in one listing */
+    MAX_LACKS_TOLD = 8    /* walls that could be more */
 };
 
 static const struct field workspace_file_fields[] = {

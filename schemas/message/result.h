@@ -1,11 +1,15 @@
-/* result.h - what came of a job: written once, by the finish transition. */
+/* result.h - what came of a job: written once, by the finish transition.
+ *
+ * The consumer that ends the job makes it. When no consumer ends the job, the
+ * Redis library makes a small one (redis/library/ends.lua). MESSAGES.md says
+ * what each member means to a client. */
 #ifndef SCHEMAS_MESSAGE_RESULT_H
 #define SCHEMAS_MESSAGE_RESULT_H
 
 #include "schemas/message/job.h"
 #include "schemas/message/session.h"
 
-/* The terminal ones come last, in this order. */
+/* job_state_is_terminal() relies on the order: the terminal ones come last. */
 enum job_state {
     STATE_SCHEDULED,
     STATE_QUEUED,
