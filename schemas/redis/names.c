@@ -34,7 +34,8 @@ bool names_init(struct names *names, const char *prefix, struct err *err)
     return true;
 }
 
-/* Every part is bounded before it comes here, so that a key always fits. */
+/* Every part is bounded before it comes here, so a key always fits; a bug that
+ * breaks this must not give a key that is cut. */
 __attribute__((format(printf, 1, 2))) static struct key
 key_make(const char *format, ...)
 {

@@ -57,8 +57,9 @@ void pending_answer_all(struct pending_replies *pending, const struct err *why)
     }
 }
 
-/* The deadline may be that of a call long answered: only when it has passed is
- * the list walked for the one that is next. */
+/* The deadline kept may be that of a call that was answered long ago. The list
+ * is walked for the earliest one only when it has passed, so that answering a
+ * call costs nothing. */
 bool pending_are_late(struct pending_replies *pending, uint64_t now)
 {
     if (now < pending->deadline)
