@@ -188,7 +188,7 @@ static bool read_struct(struct json_reader *reader, const struct schema *schema,
                         const struct field_path *outer)
 {
     static const struct field any = { .type = FIELD_ANY };
-    /* A person may leave v out. */
+    /* JSON is written by people, who may leave v out. */
     bool adds_version = schema->versioned && !json_object_get(json, "v");
     const char *key;
     size_t len, i = 0;

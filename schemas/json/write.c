@@ -107,6 +107,8 @@ json_t *json_from_value(const msgpack_object *value)
     return json_null();
 }
 
+/* By way of MessagePack, so that the JSON has just the members that the message
+ * would have. */
 json_t *json_from_message(const struct schema *schema, const void *message)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };

@@ -16,8 +16,8 @@ struct head {
     uint64_t count;
 };
 
-/* 0xc0 to 0xdf: the form, and the bytes that follow (PLAIN) or hold the count.
- */
+/* The first bytes 0xc0 to 0xdf: the form, and how many bytes follow (PLAIN) or
+ * hold the count. All others have form and count in the byte itself. */
 static const struct {
     unsigned char form, size;
 } forms[32] = {
@@ -89,6 +89,7 @@ static bool read_head(struct checker *checker, struct head *head)
 static bool open_container(struct checker *checker, size_t at, uint64_t count,
                            bool map)
 {
+    /* This bound first: it also keeps items from overflowing. */
     if (count > checker->len - checker->at)
         return refuse(checker, at,
                       "more values are promised than bytes follow");

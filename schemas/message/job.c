@@ -659,6 +659,8 @@ struct metadata {
     struct list metadata;
 };
 
+/* Decodes with a table of this one member: all others are unknown to it, and so
+ * are not checked. */
 struct list job_metadata(struct view bytes, struct arena *arena)
 {
     static const struct field metadata_fields[] = {

@@ -131,7 +131,8 @@ bool value_decode(struct view bytes, const msgpack_object **out,
     outcome = msgpack_unpack(bytes.data, bytes.len, &at, arena->zone, value);
     if (outcome == MSGPACK_UNPACK_NOMEM_ERROR)
         abort();
-    assert(outcome == MSGPACK_UNPACK_SUCCESS); /* what check_value() is for */
+    /* check_value() accepts only what msgpack-c can parse. */
+    assert(outcome == MSGPACK_UNPACK_SUCCESS);
     if (!keys_differ(value, err))
         return false;
     *out = value;

@@ -227,6 +227,8 @@ static enum route_step visit(struct conn *conn, struct deadline deadline,
     return step;
 }
 
+/* Goes from server to server until one is the right one, all have failed, or
+ * the time is up. */
 static bool find(struct conn *conn, struct deadline deadline, struct err *err)
 {
     for (;;) {
@@ -286,6 +288,8 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
     struct deadline deadline = deadline_in(timeout_ms);
     redisReply *reply = NULL;
 
+    /* Replies of conn_send() must be received first, or the next one would be
+     * taken for the answer to this command. */
     assert(conn->owed == 0);
     if (connect_wire(conn, deadline, err)) {
         wire_put(conn->wire, command);

@@ -198,6 +198,8 @@ static void soon(struct link *link)
     uv_idle_start(&link->idle, on_idle);
 }
 
+/* Sets the timer to the next deadline: that of the state or of the oldest call.
+ */
 static void arm(struct link *link)
 {
     uint64_t pending = link->pending.deadline;
@@ -317,6 +319,8 @@ static enum pace step_closed(void *owner)
     struct link *link = owner;
     if (!link->freeing)
         return link->wanted ? start(link) : WAIT;
+    /* hang_up() has begun to close the line's handle; when the last handle is
+     * closed, destroy() frees the link. */
     if (!uv_is_closing((uv_handle_t *)&link->timer)) {
         uv_close((uv_handle_t *)&link->timer, on_closed);
         uv_close((uv_handle_t *)&link->idle, on_closed);
@@ -392,6 +396,7 @@ static enum pace step_ready(void *owner)
                        ? fail_text(link, "a call was not answered "
                                          "within its time")
                        : WAIT;
+        /* link_keep_reply() may take it over and leave NULL here. */
         link->reply = reply;
         answer(link, reply);
         freeReplyObject(link->reply);
@@ -432,6 +437,8 @@ static void lose(struct link *link)
         enter(link, LINK_BACKOFF, 0);
         return;
     }
+    /* The state first: a callback below may call link_send(), which must find
+     * that the link is not ready, or link_free(). */
     enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
     pending_answer_all(&link->pending, &why);
     if (link->events.on_lost)
@@ -468,6 +475,7 @@ static void run(struct link *link)
     bool inside = link->machine.running;
 
     machine_run(&link->machine);
+    /* Deadlines are settled only when the outermost run is over. */
     if (!inside)
         arm(link);
 }

@@ -79,6 +79,8 @@ static int digit_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* Strict: only the form that names_encode() makes. Two forms of one label would
+ * make two keys of one. */
 bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1])
 {
     size_t len = 0;

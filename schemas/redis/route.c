@@ -126,6 +126,7 @@ static bool node_is(const struct node *a, const struct node *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
+/* The server has named another one. */
 static enum route_step go_to(struct route *route, const struct node *node,
                              struct err *err)
 {
@@ -247,6 +248,7 @@ static enum route_step hear_slots(struct route *route, const redisReply *reply,
 enum route_step route_hear(struct route *route, const redisReply *reply,
                            struct err *err)
 {
+    /* The last reply of the greeting is the answer to ask_the_way(). */
     bool asks = route->address.kind != ADDRESS_SERVER;
     bool answer = asks && route->owed == 1;
     bool role =
