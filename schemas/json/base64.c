@@ -14,7 +14,8 @@ void base64_encode(struct view bytes, struct buf *out)
         out->overflow = true;
         return;
     }
-    to = buf_reserve(out, (bytes.len + 2) / 3 * 4 + 1); /* and a NUL */
+    /* EVP_EncodeBlock() writes a NUL behind the text. */
+    to = buf_reserve(out, (bytes.len + 2) / 3 * 4 + 1);
     if (!to)
         return;
     out->len += (size_t)EVP_EncodeBlock(

@@ -79,6 +79,9 @@ static bool has_unknown(const struct schema *schema, const json_t *json)
     return false;
 }
 
+/* Whether a member of the JSON is added behind those of known: it is unknown,
+ * or a struct that the encoding left out as empty and that has unknown members.
+ */
 static bool is_added(const struct schema *schema,
                      const msgpack_object_map *known, struct view name,
                      const json_t *item)
@@ -105,6 +108,8 @@ static size_t count_added(const struct schema *schema,
 
 /* --- the members that the struct had -------------------------------------- */
 
+/* Items behind those of the JSON were added since, and are written as they are.
+ */
 static bool keep_list(struct json_writer *writer, const struct schema *of,
                       const msgpack_object_array *known, const json_t *json)
 {

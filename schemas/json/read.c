@@ -32,6 +32,7 @@ static json_t *iterable(const json_t *json)
     return same.out;
 }
 
+/* A copy in the arena: the JSON may be freed before the message is used. */
 static msgpack_object string_to(struct json_reader *reader, const char *text,
                                 size_t len)
 {
@@ -43,6 +44,7 @@ static msgpack_object string_to(struct json_reader *reader, const char *text,
     return object;
 }
 
+/* An integer stays one: a double would lose the last digits of large ones. */
 static msgpack_object number_to(const json_t *json)
 {
     msgpack_object object = { .type = MSGPACK_OBJECT_FLOAT64 };
@@ -308,6 +310,8 @@ bool json_to_message(const struct schema *schema, const json_t *json,
     if (!read_struct(&reader, schema, json, &value, NULL) ||
         !value_encode(&value, &bytes, err))
         return false;
+    /* The views of message borrow from the bytes, so these go into the arena.
+     */
     return message_decode(schema, arena_copy(arena, buf_view(&bytes)), message,
                           arena, err);
 }

@@ -282,6 +282,8 @@ static bool read_result(struct recording_reader *reader, const json_t *json,
                         &reader->recording->result, err);
 }
 
+/* The kinds of lines. The first one must come first, and says that the file is
+ * a recording; the others may come in any order. */
 static const struct {
     const char *name;
     bool (*read)(struct recording_reader *reader, const json_t *json,

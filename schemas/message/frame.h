@@ -71,7 +71,7 @@ struct workspace_file {
     int change; /* enum file_change: by the cell, in FRAME_DONE */
 };
 
-/* What a run does. */
+/* What a run does, and the members of the frame that it takes. */
 enum task {
     TASK_CODE,    /* code: a cell; tools: what it may call; env */
     TASK_SAVE,    /* the namespace comes back in DONE as a picture */

@@ -35,7 +35,7 @@ static const struct range joining[] = {
 /* Letters of Mongolian, whose shapes have selectors of their own. */
 static const struct range mongolian[] = { { 0x1820, 0x18aa } };
 
-/* What may be an emoji. */
+/* Characters that may be emoji. */
 static const struct range emoji[] = {
     { 0x00a9, 0x00a9 }, { 0x00ae, 0x00ae }, { 0x203c, 0x203c },
     { 0x2049, 0x2049 }, { 0x2122, 0x2122 }, { 0x2139, 0x2139 },

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a step says of the machine. */
+/* What a step answers. */
 enum pace {
     AGAIN, /* something has changed: step at once */
     WAIT,  /* a callback will run the machine */

@@ -39,7 +39,7 @@ bool rule_count(const struct field *field, size_t count,
 bool rule_keys(const struct list *pairs, const struct field_path *place,
                struct err *err);
 
-/* What stands at the field is empty: no bytes, zero, NULL, no items. */
+/* Whether the member at in is empty: no bytes, zero, NULL, no items. */
 bool field_is_empty(const struct field *field, const void *in);
 /* An empty field may stay away, unless it is required: missing_field. */
 bool rule_given(const struct field *field, bool empty,

@@ -122,7 +122,7 @@ static int wait_events(struct conn *conn, short events,
     }
 }
 
-/* The same, when the time being up is a failure. */
+/* Waits for the events; fails when the time is up. what: for the sentence. */
 static bool await(struct conn *conn, short events, struct deadline deadline,
                   const char *what, struct err *err)
 {

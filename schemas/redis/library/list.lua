@@ -35,7 +35,7 @@ local FILTERS = {
 }
 -- Filters whose values are compared in their encoded form.
 local LABELS = { tenant = true, session = true }
--- What is read of each job that has not ended.
+-- The facts that are read of each job that has not ended.
 local FACTS = {
     "state", "queue", "tenant", "session", "owner", "reason", "priority",
     "submitted_at", "started_at", "attempts", "approval_call", "entry", "place",

@@ -141,7 +141,7 @@ end
 
 -- Makes the job's facts, but for where it stands; the caller saves.
 local function write_job(root, given, now, not_before)
-    -- Of a job whose facts somebody deleted.
+    -- Keys of a job with this id whose facts somebody deleted.
     if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
     local job = new_job(root, given.id, now)
     local queue, priority, tenant, session = given.queue, given.priority,
