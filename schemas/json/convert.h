@@ -28,7 +28,7 @@ json_t *json_from_message(const struct schema *schema, const void *message);
  * out; where it is NULL they are errors. */
 bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
-                     struct unknown *unknown, struct err *err);
+                     struct unknown_members *unknown, struct err *err);
 
 /* keep.c: appends the message in bytes once more, with the members of json that
  * its table does not have. bytes: what the message that was read from json was

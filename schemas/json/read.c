@@ -14,7 +14,7 @@
 struct json_reader {
     struct arena *arena;
     struct err *err;
-    struct unknown *unknown; /* NULL: there may be none */
+    struct unknown_members *unknown; /* NULL: there may be none */
 };
 
 static bool read_field(struct json_reader *reader, const struct field *field,
@@ -300,7 +300,7 @@ static bool read_field(struct json_reader *reader, const struct field *field,
 
 bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
-                     struct unknown *unknown, struct err *err)
+                     struct unknown_members *unknown, struct err *err)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
     struct json_reader reader = { arena, err, unknown };

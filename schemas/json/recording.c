@@ -49,7 +49,7 @@ static void add_job(struct buf *out, struct view body)
 {
     CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct unknown unknown = { 0 };
+    struct unknown_members unknown = { 0 };
     struct job job;
 
     if (message_decode_noting(&schema_job, body, &job, &arena, &unknown,

@@ -10,8 +10,8 @@
 
 struct decoder {
     struct arena *arena;
-    struct err *err;         /* may be NULL */
-    struct unknown *unknown; /* NULL: nobody wants to know */
+    struct err *err;                 /* may be NULL */
+    struct unknown_members *unknown; /* NULL: nobody wants to know */
 };
 
 static bool decode_field(struct decoder *decoder, const struct field *field,
@@ -312,7 +312,7 @@ static bool keys_are_text(const msgpack_object *value, struct err *err)
 
 bool message_decode_noting(const struct schema *schema, struct view bytes,
                            void *out, struct arena *arena,
-                           struct unknown *unknown, struct err *err)
+                           struct unknown_members *unknown, struct err *err)
 {
     struct decoder decoder = { arena, err, unknown };
     const msgpack_object *message;

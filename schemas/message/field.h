@@ -105,12 +105,12 @@ struct view arena_copy(struct arena *arena, struct view view);
 /* Members that no row names. A reader ignores them, because a newer writer may
  * know them; but whoever wrote them is told, because it may be a misspelling.
  */
-struct unknown {
+struct unknown_members {
     size_t count;    /* all of them, also those that names does not have */
     char names[400]; /* of the first few: "sesion", "limits.ms" */
 };
 /* rule.c: appends a sentence, when there are any. */
-void unknown_describe(const struct unknown *unknown, struct buf *out);
+void unknown_describe(const struct unknown_members *unknown, struct buf *out);
 
 /* decode.c: fills *out (schema->size bytes; zeroed first). When it fails, *out
  * has what was decoded until then, and the arena must be finished all the same.
@@ -122,7 +122,7 @@ bool message_decode(const struct schema *schema, struct view bytes, void *out,
 /* The same; unknown, zeroed before, gets the members that were passed over. */
 bool message_decode_noting(const struct schema *schema, struct view bytes,
                            void *out, struct arena *arena,
-                           struct unknown *unknown, struct err *err);
+                           struct unknown_members *unknown, struct err *err);
 
 /* encode.c: appends to out. Fails with too_large when a row's bound or the
  * buffer's maximum is passed, with bad_field when a value is not what its row

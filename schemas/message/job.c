@@ -642,7 +642,7 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err)
 {
     const struct field_path id = { .name = "id" };
-    struct unknown unknown = { 0 };
+    struct unknown_members unknown = { 0 };
 
     if (!message_decode_noting(&schema_job, bytes, job, arena, &unknown, err))
         return false;

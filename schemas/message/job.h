@@ -100,7 +100,7 @@ struct job {
     const msgpack_object *parameters;    /* a map, see sampling.h; NULL: none */
 
     /* Not in the message: job_decode() fills it, encoding ignores it. */
-    struct unknown unknown;
+    struct unknown_members unknown;
 };
 extern const struct schema schema_job;
 extern const struct schema schema_text; /* a list's plain text: struct view */

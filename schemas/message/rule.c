@@ -21,8 +21,8 @@ static void print_place(const struct field_path *place, struct buf *path)
         buf_printf(path, "%s%s", path->len > 0 ? "." : "", place->name);
 }
 
-void unknown_add(struct unknown *unknown, const struct field_path *outer,
-                 struct view name)
+void unknown_add(struct unknown_members *unknown,
+                 const struct field_path *outer, struct view name)
 {
     CLEANUP(buf_finish) struct buf path = { .max = 64 };
     size_t len = strlen(unknown->names);
@@ -40,7 +40,7 @@ void unknown_add(struct unknown *unknown, const struct field_path *outer,
             *c = '?';
 }
 
-void unknown_describe(const struct unknown *unknown, struct buf *out)
+void unknown_describe(const struct unknown_members *unknown, struct buf *out)
 {
     if (unknown->count == 0)
         return;

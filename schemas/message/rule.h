@@ -24,8 +24,8 @@ bool fault(const struct field_path *place, struct err *err, const char *code,
            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Notes an unknown member of that name at the place. */
-void unknown_add(struct unknown *unknown, const struct field_path *outer,
-                 struct view name);
+void unknown_add(struct unknown_members *unknown,
+                 const struct field_path *outer, struct view name);
 
 /* The bounds of a row. Empty is always within them; see rule_given(). */
 bool rule_view(const struct field *field, struct view view,
