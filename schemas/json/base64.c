@@ -14,15 +14,16 @@ void base64_encode(struct view bytes, struct buf *out)
         out->overflow = true;
         return;
     }
-    to = buf_reserve(out, (bytes.len + 2) / 3 * 4 + 1); /* and a NUL */
+    /* EVP_EncodeBlock() writes a NUL behind the text. */
+    to = buf_reserve(out, (bytes.len + 2) / 3 * 4 + 1);
     if (!to)
         return;
     out->len += (size_t)EVP_EncodeBlock(
         (unsigned char *)to, (const unsigned char *)bytes.data, (int)bytes.len);
 }
 
-/* libcrypto skips blanks, takes padding anywhere and counts it as bytes: only
- * what encodes to the same text again is taken. */
+/* libcrypto skips blanks, accepts padding anywhere and counts it as bytes. So
+ * the bytes are encoded again, and only the same text is accepted. */
 bool base64_decode(struct view text, struct buf *out)
 {
     CLEANUP(buf_finish) struct buf again = { .max = text.len + 1 };

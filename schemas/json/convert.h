@@ -1,7 +1,7 @@
 /* convert.h - MessagePack to JSON and back, for the edges of the system.
  *
- * Chat messages live as MessagePack inside jobs, journals and results, and as
- * JSON at model endpoints and on the command line. */
+ * Chat messages are MessagePack inside jobs, journals and results, and JSON at
+ * model endpoints and on the command line. */
 #ifndef SCHEMAS_JSON_CONVERT_H
 #define SCHEMAS_JSON_CONVERT_H
 
@@ -30,11 +30,10 @@ bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
                      struct unknown_members *unknown, struct err *err);
 
-/* keep.c: appends the bytes that a message of this JSON was encoded to once
- * more, with the members that are not in the table beside: who reads them says
- * so, or knows them. The lists of the message may have got more items at their
- * ends.
- */
+/* keep.c: appends the message in bytes once more, with the members of json that
+ * its table does not have. bytes: what the message that was read from json was
+ * encoded to; its lists may have got more items at their ends since. So a
+ * client passes on members that only a newer consumer knows. */
 bool json_keep_unknown(const struct schema *schema, const json_t *json,
                        struct view bytes, struct buf *out, struct err *err);
 

@@ -1,8 +1,11 @@
 /* keep.c - the members of a JSON message that its table does not name.
  *
- * A struct has no place for them. They are written beside those that the struct
- * was encoded to: at the end of the map, or of the map inside, that they stand
- * in. */
+ * A struct has no place for them. So the encoded message is written once more,
+ * and each such member is added at the end of its map. A map inside that the
+ * encoding left out as empty, but that has such members, is added, too.
+ *
+ * JSON and message are walked side by side; is_added() and count_added() must
+ * agree, because MessagePack has a map's size in front of it. */
 #include "schemas/json/convert.h"
 
 struct json_writer {
@@ -57,7 +60,7 @@ static bool has_member(const msgpack_object_map *map, struct view name)
     return false;
 }
 
-/* A struct that is empty but for these was left out. */
+/* Whether the JSON has unknown members at any depth of structs. */
 static bool has_unknown(const struct schema *schema, const json_t *json)
 {
     const char *key;
@@ -76,6 +79,9 @@ static bool has_unknown(const struct schema *schema, const json_t *json)
     return false;
 }
 
+/* Whether a member of the JSON is added behind those of known: it is unknown,
+ * or a struct that the encoding left out as empty and that has unknown members.
+ */
 static bool is_added(const struct schema *schema,
                      const msgpack_object_map *known, struct view name,
                      const json_t *item)
@@ -100,8 +106,10 @@ static size_t count_added(const struct schema *schema,
     return count;
 }
 
-/* --- what the struct had -------------------------------------------------- */
+/* --- the members that the struct had -------------------------------------- */
 
+/* Items behind those of the JSON were added since, and are written as they are.
+ */
 static bool keep_list(struct json_writer *writer, const struct schema *of,
                       const msgpack_object_array *known, const json_t *json)
 {
@@ -144,7 +152,7 @@ static bool keep_known(struct json_writer *writer, const struct schema *schema,
     return true;
 }
 
-/* --- what it had not ------------------------------------------------------ */
+/* --- the members that it had not ------------------------------------------ */
 
 static bool add_member(struct json_writer *writer, const struct field *field,
                        const json_t *json)

@@ -1,8 +1,9 @@
 /* read.c - from JSON to MessagePack.
  *
- * A message is first made a MessagePack value by its table, which says where
- * {"base64": "..."} stands for bytes and which members there are; types and
- * bounds are then judged by message_decode(), as everywhere. */
+ * A message becomes a MessagePack value first. Its table says which members
+ * there are, and where {"base64": "..."} stands for bytes. Types and bounds are
+ * not checked here: a value of a wrong type is passed on as it is, and
+ * message_decode() refuses it with its usual sentence. */
 #include <string.h>
 
 #include "schemas/json/base64.h"
@@ -31,6 +32,7 @@ static json_t *iterable(const json_t *json)
     return same.out;
 }
 
+/* A copy in the arena: the JSON may be freed before the message is used. */
 static msgpack_object string_to(struct json_reader *reader, const char *text,
                                 size_t len)
 {
@@ -42,6 +44,7 @@ static msgpack_object string_to(struct json_reader *reader, const char *text,
     return object;
 }
 
+/* An integer stays one: a double would lose the last digits of large ones. */
 static msgpack_object number_to(const json_t *json)
 {
     msgpack_object object = { .type = MSGPACK_OBJECT_FLOAT64 };
@@ -149,7 +152,8 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
     return true;
 }
 
-/* Text, or {"base64": "..."}; anything else is left for the table to refuse. */
+/* Text, or {"base64": "..."}; anything else is passed on, to be refused by
+ * message_decode(). */
 static bool read_bytes(struct json_reader *reader, const json_t *json,
                        msgpack_object *out, const struct field_path *place)
 {
@@ -186,7 +190,7 @@ static bool read_struct(struct json_reader *reader, const struct schema *schema,
                         const struct field_path *outer)
 {
     static const struct field any = { .type = FIELD_ANY };
-    /* A person may leave v out. */
+    /* JSON is written by people, who may leave v out. */
     bool adds_version = schema->versioned && !json_object_get(json, "v");
     const char *key;
     size_t len, i = 0;
@@ -306,6 +310,8 @@ bool json_to_message(const struct schema *schema, const json_t *json,
     if (!read_struct(&reader, schema, json, &value, NULL) ||
         !value_encode(&value, &bytes, err))
         return false;
+    /* The views of message borrow from the bytes, so these go into the arena.
+     */
     return message_decode(schema, arena_copy(arena, buf_view(&bytes)), message,
                           arena, err);
 }

@@ -19,7 +19,7 @@ static int write_piece(const char *data, size_t len, void *owner)
     return buf_append(owner, data, len) ? 0 : -1;
 }
 
-/* value: a reference that is taken. */
+/* Takes over the reference value. */
 static void add_line(struct buf *out, const char *name, json_t *value)
 {
     json_t *line = json_object();
@@ -30,7 +30,7 @@ static void add_line(struct buf *out, const char *name, json_t *value)
     json_decref(line);
 }
 
-/* room: of the schema's struct. */
+/* room: memory for the schema's struct. */
 static bool add_message(struct buf *out, const char *name,
                         const struct schema *schema, struct view bytes,
                         void *room, struct err *err)
@@ -43,8 +43,8 @@ static bool add_message(struct buf *out, const char *name,
     return true;
 }
 
-/* Of one with members that no version knows the bytes: its table has none of
- * them, and its result tells of them. */
+/* A job with unknown members is written as bytes: JSON by its table would lose
+ * them, but the result names them. */
 static void add_job(struct buf *out, struct view body)
 {
     CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
@@ -141,7 +141,8 @@ static bool read_head(struct recording_reader *reader, const json_t *json,
     return true;
 }
 
-/* room: of the schema's struct. Empty bytes: it is not what its table says. */
+/* Reads one message and encodes it again, into *bytes. room: memory for the
+ * schema's struct. */
 static bool read_message(struct recording_reader *reader,
                          const struct schema *schema, const json_t *json,
                          void *room, struct view *bytes, struct err *err)
@@ -184,7 +185,9 @@ static bool read_body(struct recording_reader *reader, const json_t *json,
     return true;
 }
 
-/* Twice the room each time: what is left behind goes with the arena. */
+/* A new item at the end of the list, with room for size bytes. An arena cannot
+ * grow memory in place: the list is copied to twice the room each time, and the
+ * old one stays until the arena is finished. */
 static void *new_item(struct recording_reader *reader, struct list *list,
                       size_t *room, size_t size)
 {
@@ -223,7 +226,7 @@ static bool is_named_by(struct view name, struct view bytes)
     return true;
 }
 
-/* As few as recording_write() is given. size: of the next one. */
+/* Whether one more blob, of size bytes, keeps the bounds. */
 static bool has_room(const struct recording_reader *reader, struct view name,
                      size_t size, struct err *err)
 {
@@ -279,6 +282,8 @@ static bool read_result(struct recording_reader *reader, const json_t *json,
                         &reader->recording->result, err);
 }
 
+/* The kinds of lines. The first one must come first, and says that the file is
+ * a recording; the others may come in any order. */
 static const struct {
     const char *name;
     bool (*read)(struct recording_reader *reader, const json_t *json,

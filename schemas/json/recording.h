@@ -1,7 +1,8 @@
-/* recording.h - a job as it ran, in a file that stands alone.
+/* recording.h - a job as it ran, in a file that needs nothing else.
  *
- * JSON, a line each: what it is, the job, the records of its journal in order,
- * and its result when it has ended. Bytes that are not UTF-8 as in convert.h.
+ * A line of JSON each: what the file is, the job, the records of its journal in
+ * order, blobs, and its result when it has ended. Bytes that are not UTF-8 are
+ * written as in convert.h.
  *
  *   {"recording": {"v": 1, "by": "quern 0.1.0", "job": "019aa5c8-..."}}
  *   {"job": {"id": "...", "prompt": "...", ...}}
@@ -9,10 +10,10 @@
  *   {"blob": {"name": "9f86d081...", "base64": "..."}}
  *   {"result": {"status": "completed", ...}}
  *
- * A job that cannot be read, or has members that no version knows, has its
- * bytes instead: {"body": {"base64": "..."}}.
- * Of blobs it has those that requests were made of, as far as they are still
- * there: pictures that the model was shown, what was said in the session. */
+ * In place of a job that cannot be read, or has unknown members, stand its
+ * bytes: {"body": {"base64": "..."}}. The blobs are those that requests to the
+ * model were made of, as far as they still exist: pictures, and the session's
+ * conversation. */
 #ifndef SCHEMAS_JSON_RECORDING_H
 #define SCHEMAS_JSON_RECORDING_H
 
@@ -28,9 +29,10 @@ struct recorded_blob {
     struct view name, bytes;
 };
 
-/* Each as Redis holds it. */
+/* All bytes are as Redis holds them. A recording owns nothing: written, it
+ * borrows from the caller; read, from the arena. */
 struct recording {
-    struct view id; /* under which it was submitted */
+    struct view id; /* the id of its submit; that in body may be another */
     struct view body;
     struct list records; /* of struct view */
     struct list blobs;   /* of struct recorded_blob */
@@ -42,11 +44,11 @@ struct recording {
 bool recording_write(const struct recording *recording, struct buf *out,
                      struct err *err);
 
-/* Empty: it is not there. */
+/* The bytes of the blob with that SHA-256; empty: the recording has it not. */
 struct view recording_blob(const struct recording *recording, struct view name);
 
-/* Into the arena. Error: as above, by the line; also blobs that are not what
- * their names say. */
+/* Reads a file's text into the arena. Errors are prefixed with the line; a blob
+ * whose bytes do not match its name is one, too. */
 bool recording_read(struct recording *recording, struct view text,
                     struct arena *arena, struct err *err);
 

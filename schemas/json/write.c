@@ -4,7 +4,8 @@
 #include "schemas/json/base64.h"
 #include "schemas/json/convert.h"
 
-/* Every byte that is not part of a character becomes U+FFFD. */
+/* Every byte that is not part of a UTF-8 character becomes U+FFFD: jansson
+ * takes only UTF-8 (the nocheck functions trust their caller). */
 static json_t *string_mended(struct view text)
 {
     CLEANUP(buf_finish) struct buf mended = { .max = SIZE_MAX };
@@ -106,6 +107,8 @@ json_t *json_from_value(const msgpack_object *value)
     return json_null();
 }
 
+/* By way of MessagePack, so that the JSON has just the members that the message
+ * would have. */
 json_t *json_from_message(const struct schema *schema, const void *message)
 {
     CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };

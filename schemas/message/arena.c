@@ -1,10 +1,14 @@
-/* arena.c - the memory of decoded messages: msgpack-c's zone, ours too. */
+/* arena.c - the memory of decoded messages.
+ *
+ * It is a zone of msgpack-c, which puts its objects into the same one: both are
+ * freed at once. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "schemas/message/field.h"
 
-/* A chunk holds a usual event whole, and wastes little of ten thousand. */
+/* Bytes of a chunk: a usual event fits into one, and a client that holds ten
+ * thousand of them wastes little. */
 enum { ARENA_CHUNK = 1024 };
 
 void *arena_alloc(struct arena *arena, size_t size)

@@ -12,6 +12,7 @@ enum { FIRST_ROOM = 64 };
 
 void buf_init(struct buf *buf, size_t max)
 {
+    /* One byte less than the largest object: room + 1 must not overflow. */
     *buf = (struct buf){ .max = max < PTRDIFF_MAX ? max : PTRDIFF_MAX - 1 };
 }
 
@@ -32,6 +33,7 @@ char *buf_reserve(struct buf *buf, size_t len)
         return NULL;
     }
     if (!buf->data || len > buf->room - buf->len) {
+        /* Twice the room each time, so that appending stays linear. */
         while (room - buf->len < len)
             room = room > buf->max / 2 ? buf->max : room * 2;
         buf->data = realloc(buf->data, room + 1); /* see buf_printf() */

@@ -11,11 +11,12 @@
 #include "schemas/message/view.h"
 
 struct buf {
-    char *data;
+    char *data; /* NULL until the first write; moves when the buf grows, so a
+                   view of it is valid until the next write only */
     size_t len;
-    size_t room; /* allocated */
-    size_t max;  /* bytes, never exceeded */
-    bool overflow;
+    size_t room;   /* allocated, less one spare byte */
+    size_t max;    /* bytes, never exceeded */
+    bool overflow; /* something was refused; stays until buf_clear() */
 };
 
 void buf_init(struct buf *buf, size_t max);
@@ -26,8 +27,8 @@ bool buf_add(struct buf *buf, struct view view);
 bool buf_printf(struct buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-bool buf_ok(const struct buf *buf); /* nothing was refused */
-struct view buf_view(const struct buf *buf);
+bool buf_ok(const struct buf *buf);          /* nothing was refused */
+struct view buf_view(const struct buf *buf); /* until the next write */
 
 void buf_clear(struct buf *buf);                /* keeps the memory */
 void buf_drop(struct buf *buf, size_t len);     /* forget the first len bytes */
@@ -37,7 +38,8 @@ void buf_truncate(struct buf *buf, size_t len); /* keep the first len bytes */
  * pass the maximum; after writing there, add what was written to buf->len. */
 char *buf_reserve(struct buf *buf, size_t len);
 
-/* free() and buf_finish() when a scope ends. */
+/* Calls the function with the variable's address when its scope ends:
+ * CLEANUP(buf_finish) struct buf out; CLEANUP(cleanup_free) char *text. */
 #define CLEANUP(function) __attribute__((cleanup(function)))
 void cleanup_free(void *pointer);
 

@@ -1,8 +1,9 @@
 /* check.c - bounds MessagePack bytes before msgpack-c sees them.
  *
- * Two facts make it safe. Every value takes at least one byte, so a count
- * beyond the bytes that follow is a lie, told before anybody allocates for it.
- * And all counts together stay below CHECK_MAX_ITEMS. */
+ * Two facts make it safe. Every value takes at least one byte, so a count that
+ * is larger than the bytes that follow cannot be true, and is refused before
+ * anybody allocates for it. And all counts together stay within
+ * CHECK_MAX_ITEMS, which bounds the memory of msgpack-c. */
 #include "schemas/message/check.h"
 
 #include <stdint.h>
@@ -15,8 +16,8 @@ struct head {
     uint64_t count;
 };
 
-/* 0xc0 to 0xdf: the form, and the bytes that follow (PLAIN) or hold the count.
- */
+/* The first bytes 0xc0 to 0xdf: the form, and how many bytes follow (PLAIN) or
+ * hold the count. All others have form and count in the byte itself. */
 static const struct {
     unsigned char form, size;
 } forms[32] = {
@@ -88,6 +89,7 @@ static bool read_head(struct checker *checker, struct head *head)
 static bool open_container(struct checker *checker, size_t at, uint64_t count,
                            bool map)
 {
+    /* This bound first: it also keeps items from overflowing. */
     if (count > checker->len - checker->at)
         return refuse(checker, at,
                       "more values are promised than bytes follow");

@@ -44,7 +44,8 @@ static bool bad_part(const struct cron_field *field, struct view part,
                    field->max, field->names ? ", a name" : "");
 }
 
-/* Cuts off what stands before the character, or all; text: the rest. */
+/* Cuts off and returns what stands before the character, or all of it; text
+ * becomes what stands behind the character. */
 static struct view cut(struct view *text, char at)
 {
     const char *found = memchr(text->data, at, text->len);
@@ -83,7 +84,8 @@ static bool read_value(struct view text, const struct cron_field *field,
            *value <= field->max;
 }
 
-/* "*", "5", "1-5"; sat-sun ends in 7. */
+/* "*", "5", "1-5". Sunday is 0, but 7 at the end of a range such as sat-sun;
+ * read_fields() turns bit 7 into bit 0. */
 static bool read_range(struct view text, const struct cron_field *field,
                        int *from, int *to, bool *single)
 {
@@ -174,7 +176,8 @@ static bool split(struct view spec, struct view texts[FIELDS], struct err *err)
                    VIEW_ARG(view_head(spec, 64)), count);
 }
 
-/* No month of those has such a day, and no weekday stands in for it. */
+/* Whether no month that is allowed has a day that is allowed, and no weekday
+ * would be enough: such a schedule would be searched for in vain. */
 static bool never_comes(const struct cron *cron)
 {
     static const int lengths[] = { 31, 29, 31, 30, 31, 30,
@@ -292,7 +295,7 @@ static bool is_day(const struct cron *cron, int64_t number)
     return cron->any_day || cron->any_weekday ? day && weekday : day || weekday;
 }
 
-/* The first minute of a day not before that one; -1: none. */
+/* The first minute of a day, from the minute first on; -1: there is none. */
 static int64_t next_minute(const struct cron *cron, int64_t first)
 {
     for (int64_t minute = first; minute < DAY_MINUTES; minute++) {
@@ -304,7 +307,8 @@ static int64_t next_minute(const struct cron *cron, int64_t first)
     return -1;
 }
 
-/* What a clock shows when it is due, not before from; INT64_MAX: never. */
+/* The next time that is due as a clock shows it (zone.h), from from on;
+ * INT64_MAX: there is none within DAYS_AHEAD. */
 static int64_t next_local(const struct cron *cron, int64_t from)
 {
     int64_t minute = -floor_div(-from, 60);
@@ -320,8 +324,9 @@ static int64_t next_local(const struct cron *cron, int64_t from)
     return INT64_MAX;
 }
 
-/* Where clocks were put back, what they show now was shown before, up to
- * there. */
+/* Until which time on the clock everything in this span was shown before: when
+ * clocks were put back at its beginning, the hour that comes twice is due in
+ * the span before it only. */
 static int64_t shown_until(const struct zone *zone, struct zone_span span)
 {
     if (span.from == INT64_MIN)
@@ -329,7 +334,8 @@ static int64_t shown_until(const struct zone *zone, struct zone_span span)
     return span.from + zone_at(zone, span.from - 1).offset;
 }
 
-/* Span after span of one offset, in each of which a clock just runs. */
+/* Goes from one span of a fixed offset to the next: within a span a clock just
+ * runs, so its time and UTC differ by the offset. */
 static int64_t next_second(const struct cron *cron, const struct zone *zone,
                            int64_t after)
 {
@@ -346,7 +352,8 @@ static int64_t next_second(const struct cron *cron, const struct zone *zone,
         if (due - span.offset < span.until)
             return due - span.offset;
         at = span.until;
-        /* What the clock would show then was left out. */
+        /* The time that was due lies in the hour that the clocks leave out: a
+         * schedule of given hours goes off at the end of that hour. */
         if (!cron->any_hour && due < at + zone_at(zone, at).offset)
             return at;
     }

@@ -19,9 +19,12 @@
 
 enum { MAX_CRON_BYTES = 256 };
 
+/* A parsed schedule: a value that owns nothing. */
 struct cron {
-    uint64_t every_s; /* not zero: the rest does not count */
-    uint64_t minutes; /* bit n: at n */
+    uint64_t every_s; /* "every": so many seconds, and the rest is not used;
+                         zero: the fields */
+    uint64_t minutes; /* in this and the next four: bit n is set when the field
+                         allows n */
     uint64_t hours;
     uint64_t days;                       /* 1 to 31 */
     uint64_t months;                     /* 1 to 12 */

@@ -1,4 +1,8 @@
-/* decode.c - from MessagePack to structs, row by row. */
+/* decode.c - from MessagePack to structs, row by row.
+ *
+ * value_decode() has bounded the bytes and their depth, so the recursion here
+ * ends. Each function decodes one kind of row, checks its bounds (rule.h), and
+ * reports the first fault with its place. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,14 +10,16 @@
 
 struct decoder {
     struct arena *arena;
-    struct err *err;
-    struct unknown_members *unknown; /* may be NULL */
+    struct err *err;                 /* may be NULL */
+    struct unknown_members *unknown; /* NULL: nobody wants to know */
 };
 
 static bool decode_field(struct decoder *decoder, const struct field *field,
                          const msgpack_object *value, void *out,
                          const struct field_path *place);
 
+/* The Redis library has the same words (redis/library/body.lua): a producer
+ * gets one sentence, whoever refuses its job. */
 static const char *kind_of(const msgpack_object *value)
 {
     switch (value->type) {
@@ -165,8 +171,8 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
 
         if (member && !decode_field(decoder, field, member, at, &place))
             return false;
-        /* An enum's first name is a value like the others; elsewhere what is
-         * there but empty is as good as absent. */
+        /* An enum's first name is 0, but a value like the others: it is given
+         * when it is there. Elsewhere what is empty is the same as absent. */
         if (!rule_given(field,
                         field->type == FIELD_ENUM ? !member
                                                   : field_is_empty(field, at),
@@ -186,6 +192,7 @@ static bool decode_list(struct decoder *decoder, const struct field *field,
 
     if (value->type != MSGPACK_OBJECT_ARRAY)
         return wrong_kind(decoder, value, "an array", outer);
+    /* The bound first: the count came from outside, and sizes memory. */
     if (!rule_count(field, value->via.array.size, outer, decoder->err))
         return false;
     items = arena_alloc(decoder->arena, value->via.array.size * of->size);
@@ -280,7 +287,7 @@ static bool version_is_ours(const msgpack_object *message, struct err *err)
     return true;
 }
 
-/* Recursion ends: value_decode() has bounded it. */
+/* Whether all keys, at any depth, are UTF-8: JSON could not hold others. */
 static bool keys_are_text(const msgpack_object *value, struct err *err)
 {
     if (value->type == MSGPACK_OBJECT_ARRAY) {

@@ -1,4 +1,8 @@
-/* encode.c - from structs to MessagePack, row by row. */
+/* encode.c - from structs to MessagePack, row by row.
+ *
+ * Bounds are checked as in decoding, so that nothing is written that a reader
+ * would refuse. What does not fit into out is dropped silently on the way, and
+ * noticed once, at the end. */
 #include <assert.h>
 
 #include "schemas/message/rule.h"

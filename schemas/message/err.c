@@ -1,8 +1,8 @@
 /* err.c - why something failed.
  *
- * A sentence may quote hostile bytes, and ends where its array ends: it is
- * mended here, once, so that it can go into JSON, a log line or a message as it
- * is. */
+ * A sentence may quote hostile bytes, and is cut where its array ends. It is
+ * made well-formed here, once, so that every caller can put it into JSON, a log
+ * line or a message as it is. */
 #include "schemas/message/err.h"
 
 #include <stdarg.h>

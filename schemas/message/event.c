@@ -4,7 +4,8 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/table.h"
 
-/* What Redis puts around the data: seq, at, attempt, type, and their names. */
+/* Room for what Redis puts around the data: seq, at, attempt, type, and their
+ * names. So an event with data of the largest size still fits. */
 enum { HEADER_BYTES = 192 };
 
 static const struct field event_data_fields[] = {

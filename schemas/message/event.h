@@ -1,17 +1,19 @@
 /* event.h - the progress of a job, in order, for everyone who follows it.
  *
  * seq counts 1, 2, 3, ... without a gap and is also the id of the stream entry
- * (<seq>-0). Redis stamps seq and at; data is one flat map whose members
+ * (<seq>-0). Redis sets seq, at and attempt; data is one flat map whose members
  * depend on type (the table "Events" in schemas/MESSAGES.md). The terminal
- * event (job.completed, incomplete, failed, cancelled) is always there, and
- * last. A gap is in no stream: clients that follow tell by it what they cannot
- * have. */
+ * event (job.completed, incomplete, failed, cancelled) always comes, and is the
+ * last one. The type gap is in no stream: a client makes it when it finds that
+ * events are missing which it can no longer get. */
 #ifndef SCHEMAS_MESSAGE_EVENT_H
 #define SCHEMAS_MESSAGE_EVENT_H
 
 #include "schemas/message/job.h"
 #include "schemas/message/result.h"
 
+/* The members of all types in one struct; behind each, the types that have it.
+ */
 struct event_data {
     uint64_t turn;      /* of the conversation, from 1 */
     struct view text;   /* message.delta, reasoning.delta, message.completed,
@@ -47,6 +49,7 @@ struct event {
 };
 extern const struct schema schema_event;
 
+/* As message_decode(). */
 bool event_decode(struct event *event, struct view bytes, struct arena *arena,
                   struct err *err);
 /* job.completed, job.incomplete, job.failed, job.cancelled */

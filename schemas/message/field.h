@@ -10,7 +10,10 @@
  * borrow from the bytes, lists from the arena: both must outlive the struct.
  *
  * Encoding leaves out what is empty (no bytes, zero, NULL, no items), unless
- * the row says FIELD_ALWAYS. So in every message absent and empty are one. */
+ * the row says FIELD_ALWAYS. So in every message absent and empty mean the
+ * same.
+ *
+ * Nothing here keeps state of its own. When memory is out it aborts (buf.h). */
 #ifndef SCHEMAS_MESSAGE_FIELD_H
 #define SCHEMAS_MESSAGE_FIELD_H
 
@@ -29,7 +32,8 @@ enum field_type {
     FIELD_REAL,   /* double; integers are accepted */
     FIELD_BOOL,   /* bool */
     FIELD_ENUM,   /* int: index into names */
-    FIELD_ANY,    /* const msgpack_object *: any value, kept as it is */
+    FIELD_ANY,    /* const msgpack_object *: any value, kept as it is; when it
+                     was decoded, it is in the arena */
     FIELD_STRUCT, /* the struct itself, described by of */
     FIELD_LIST,   /* struct list of structs described by of */
     FIELD_MAP,    /* struct list of struct pair: text keys, FIELD_BYTES or
@@ -76,8 +80,10 @@ struct schema {
  * there is none. */
 const struct field *field_find(const struct schema *schema, const char *path);
 
+/* Items of one type, which the member's comment names. A decoded list is in the
+ * arena; one to be encoded is the caller's. */
 struct list {
-    void *items;
+    void *items; /* NULL or whatever when count is 0 */
     size_t count;
 };
 
@@ -96,17 +102,20 @@ void arena_finish(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size);
 struct view arena_copy(struct arena *arena, struct view view);
 
-/* Members that no row names. A reader lets them pass, for a newer writer may
- * know them; who wrote them is told. */
+/* Members that no row names. A reader ignores them, because a newer writer may
+ * know them; but whoever wrote them is told, because it may be a misspelling.
+ */
 struct unknown_members {
-    size_t count;
+    size_t count;    /* all of them, also those that names does not have */
     char names[400]; /* of the first few: "sesion", "limits.ms" */
 };
 /* rule.c: appends a sentence, when there are any. */
 void unknown_describe(const struct unknown_members *unknown, struct buf *out);
 
-/* decode.c: fills *out (schema->size bytes; zeroed first). Errors: bad_message,
- * unsupported_version, missing_field, bad_field, too_large, all ERR_REJECT. */
+/* decode.c: fills *out (schema->size bytes; zeroed first). When it fails, *out
+ * has what was decoded until then, and the arena must be finished all the same.
+ * Errors: bad_message, unsupported_version, missing_field, bad_field,
+ * too_large, all ERR_REJECT. */
 bool message_decode(const struct schema *schema, struct view bytes, void *out,
                     struct arena *arena, struct err *err);
 
@@ -117,19 +126,22 @@ bool message_decode_noting(const struct schema *schema, struct view bytes,
 
 /* encode.c: appends to out. Fails with too_large when a row's bound or the
  * buffer's maximum is passed, with bad_field when a value is not what its row
- * says. */
+ * says, with missing_field. When it fails, out has the length that it had, but
+ * a buffer that was too small stays marked as such (buf_ok()). */
 bool message_encode(const struct schema *schema, const void *in,
                     struct buf *out, struct err *err);
 
-/* Any one MessagePack value: checked, then parsed into the arena. */
+/* Any one MessagePack value: checked (check.h), then parsed into the arena. Its
+ * strings borrow from bytes. A map that has a key twice is refused. */
 bool value_decode(struct view bytes, const msgpack_object **out,
                   struct arena *arena, struct err *err);
 bool value_encode(const msgpack_object *value, struct buf *out,
                   struct err *err);
 /* The bytes of a str or bin; of anything else an empty view. */
 struct view value_view(const msgpack_object *value);
-/* The member of that name of a map, or NULL: not a map, not there, or empty as
- * nil, [] and {} are (some languages cannot tell one of these from another). */
+/* The member of that name of a map. NULL: it is not a map, has no such member,
+ * or the member is nil, [] or {}, which all mean absent (some languages cannot
+ * tell one of these from another). */
 const msgpack_object *value_member(const msgpack_object *map, const char *name);
 
 #endif

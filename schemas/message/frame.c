@@ -21,10 +21,10 @@ static const char *const guest_type_names[] = {
 static const char *const task_names[] = { "code", "save", "restore", NULL };
 
 enum {
-    MAX_LISTING = 4096,
-    MAX_BUNDLE = 32,
-    MAX_SESSIONS = 10000,
-    MAX_LACKS_TOLD = 8
+    MAX_LISTING = 4096,   /* files of a workspace */
+    MAX_BUNDLE = 32,      /* MIME types of one display */
+    MAX_SESSIONS = 10000, /* of an executor, in one listing */
+    MAX_LACKS_TOLD = 8    /* walls that could be more */
 };
 
 static const struct field workspace_file_fields[] = {
@@ -151,7 +151,7 @@ bool frame_length(struct view bytes, size_t max, size_t *total, struct err *err)
 
     *total = 0;
     if (bytes.len < FRAME_HEADER_BYTES)
-        return true;
+        return true; /* *total is 0: read on */
     for (size_t i = 0; i < FRAME_HEADER_BYTES; i++)
         body = body << 8 | (unsigned char)bytes.data[i];
     if (body == 0 || body > max)
@@ -164,6 +164,7 @@ bool frame_length(struct view bytes, size_t max, size_t *total, struct err *err)
 bool frame_encode(const struct schema *schema, const void *message,
                   struct buf *out, struct err *err)
 {
+    /* Zeros, until the length of the body is known. */
     static const char header[FRAME_HEADER_BYTES];
     size_t start = out->len;
     size_t body;

@@ -19,7 +19,8 @@ enum { FRAME_HEADER_BYTES = 4 };
 bool frame_length(struct view bytes, size_t max, size_t *total,
                   struct err *err);
 
-/* Appends header and encoded message. */
+/* Appends header and encoded message. As message_encode(): when it fails, out
+ * has the length that it had. */
 bool frame_encode(const struct schema *schema, const void *message,
                   struct buf *out, struct err *err);
 
@@ -70,7 +71,7 @@ struct workspace_file {
     int change; /* enum file_change: by the cell, in FRAME_DONE */
 };
 
-/* What a run does. */
+/* What a run does, and the members of the frame that it takes. */
 enum task {
     TASK_CODE,    /* code: a cell; tools: what it may call; env */
     TASK_SAVE,    /* the namespace comes back in DONE as a picture */
@@ -92,6 +93,8 @@ struct session_limits { /* zero: the warden's default, which also caps it */
     uint64_t processes;
 };
 
+/* The members of all types in one struct; the types name those that they have.
+ */
 struct frame {
     int type;     /* enum frame_type */
     uint64_t ref; /* chosen by the consumer, given back in every answer */
@@ -105,17 +108,18 @@ struct frame {
     uint64_t cell_ms;
     struct view profile; /* open: bare or science; empty: the warden's */
     struct session_limits limits;
-    uint64_t number; /* of a cell, from 1: its file is <cell-N>; 0: the warden
-                        counts. Of a tool's call: they rise as long as the run
-                        lasts; of a display; of all displays */
+    uint64_t number; /* RUN: of the cell, from 1, which tracebacks name
+                        <cell-N>; 0: the warden counts. TOOL, ANSWER: of the
+                        tool call; numbers rise as long as the run lasts.
+                        DISPLAY, UPDATE, CLEAR: its own. DONE: how many */
     struct view name;
     struct view data;
     uint64_t offset;
     bool last;
     bool fresh;
     bool emptied;
-    struct view holder; /* which session of that name this is: another one has
-                           another, wherever and whenever it was made */
+    struct view holder; /* which session of that name this is: no other one, on
+                           any host at any time, has the same */
     struct view stream; /* stdout, stderr */
     struct list bundle; /* of struct pair: MIME type, bytes */
     struct view display_id;
@@ -159,9 +163,9 @@ enum guest_type {
     GUEST_CLEAR,  /* nonce, number, wait; there is an ANSWER, without data */
 };
 
-/* What rides along with GUEST_FORK, in this order. Into a box: all but the
- * last, and the working folder is /workspace. Without one (--insecure): from
- * FORK_CHANNEL on. */
+/* The descriptors that are sent with GUEST_FORK, in this order. For a box: all
+ * but the last one, as the working folder is /workspace there. Without a box
+ * (--insecure): from FORK_CHANNEL on. */
 enum fork_fd {
     FORK_USER_NS,
     FORK_MNT_NS,
@@ -173,19 +177,24 @@ enum fork_fd {
     FORK_CHANNEL,
     FORK_STDOUT,
     FORK_STDERR,
-    FORK_TRACE, /* a pipe: where the code is, when it is asked or dies */
-    FORK_DOORS, /* of cgroups: whoever writes "0" to one is in */
+    FORK_TRACE, /* a pipe to which the session writes where its code is, when
+                   it is asked (TRACE_SIGNAL) or dies */
+    FORK_DOORS, /* files of cgroups: a process that writes "0" to one joins it
+                 */
     FORK_LAST_DOOR = FORK_DOORS + 2,
     FORK_WORKSPACE, /* a folder */
     FORK_FDS,
 };
 
-/* Asks a session where its code is: it writes that to FORK_TRACE. */
+/* The signal that asks a session where its code is. */
 enum { TRACE_SIGNAL = 63 };
 
+/* What a guest sends is hostile as soon as code has run: the warden checks it
+ * as it checks every message, and trusts nothing in it. */
 struct guest_frame {
     int type;        /* enum guest_type */
-    uint64_t nonce;  /* of the cell; a frame with another is dropped */
+    uint64_t nonce;  /* of the cell; a frame with another one is dropped: it
+                        belongs to an earlier cell */
     uint64_t number; /* of the cell, from 1: its file is <cell-N>; of the box;
                         of a question within the cell, from 1 */
     int task;        /* enum task */

@@ -1,4 +1,6 @@
-/* glyph.c - text of others, shown so that a reader sees all of it. */
+/* glyph.c - shows text of others so that a reader sees all of it.
+ *
+ * The tables are sorted: is_one_of() searches them by halves. */
 #include "schemas/message/glyph.h"
 
 #include <stdio.h>
@@ -18,7 +20,8 @@ static const struct range hidden[] = {
     { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
 };
 
-/* Scripts whose letters join, or form conjuncts: ZWNJ and ZWJ are spelling. */
+/* Scripts whose letters join, or form conjuncts: there ZWNJ and ZWJ belong to
+ * the spelling of words. */
 static const struct range joining[] = {
     { 0x0600, 0x074f },   { 0x0750, 0x077f },   { 0x07c0, 0x07ff },
     { 0x0840, 0x08ff },   { 0x0900, 0x0dff },   { 0x0f00, 0x109f },
@@ -29,10 +32,10 @@ static const struct range joining[] = {
     { 0x11000, 0x11fff }, { 0x1e900, 0x1e95f },
 };
 
-/* Letters of Mongolian: their shapes have selectors of their own. */
+/* Letters of Mongolian, whose shapes have selectors of their own. */
 static const struct range mongolian[] = { { 0x1820, 0x18aa } };
 
-/* What may be an emoji. */
+/* Characters that may be emoji. */
 static const struct range emoji[] = {
     { 0x00a9, 0x00a9 }, { 0x00ae, 0x00ae }, { 0x203c, 0x203c },
     { 0x2049, 0x2049 }, { 0x2122, 0x2122 }, { 0x2139, 0x2139 },
@@ -42,7 +45,7 @@ static const struct range emoji[] = {
     { 0x3299, 0x3299 }, { 0xfe0f, 0xfe0f }, { 0x1f000, 0x1faff },
 };
 
-/* Emoji when a selector says so: the keys of a telephone. */
+/* Characters that become emoji by a selector: the keys of a telephone. */
 static const struct range keys[] = { { '#', '#' }, { '*', '*' }, { '0', '9' } };
 
 #define IS_ONE_OF(ranges, code)                                                \
@@ -108,7 +111,9 @@ bool glyph_is_blank(struct view text)
     return true;
 }
 
-/* Languages and emoji need it there. */
+/* Whether a language or an emoji needs a hidden character behind the one before
+ * it. ZWNJ and ZWJ are in none of these tables, so a second one in a row is not
+ * needed; U+FE0F is among the emoji, because a ZWJ may follow it. */
 static bool is_spelling(uint32_t before, uint32_t code)
 {
     switch (code) {
@@ -220,7 +225,8 @@ void glyph_add_json(struct buf *out, struct view json)
         size_t len;
         uint32_t code = glyph_at(json, &len);
 
-        /* Between values there are line feeds; in them, none. */
+        /* JSON has control characters (line feeds) only between values: within
+         * a string it writes them as escapes. */
         if (code == GLYPH_BAD || code < 0x20 || !is_hidden(code))
             buf_append(out, json.data, len);
         else if (code < 0x10000)

@@ -1,21 +1,21 @@
-/* glyph.h - text of others, shown so that a reader sees all of it.
+/* glyph.h - shows text of others so that a reader sees all of it.
  *
  * Some characters act on a terminal (control characters), some change the order
  * in which others are shown (U+202E), and some are not shown at all (U+200B,
- * tags, variation selectors). Whoever reads text of a model, of code or of a
- * stranger must not approve one thing and get another, so each of them is
- * written as its number, "<U+202E>", and a byte that is not UTF-8 as "<9B>".
+ * tags, variation selectors). A person who reads text of a model, of code or of
+ * a stranger must not approve one thing and get another. So each such character
+ * is written as its number, "<U+202E>", and a byte that is not UTF-8 as "<9B>".
  *
  * What is hidden depends on what is read:
  *
  *   a name  one line: line feeds and tabs are written as numbers, too
  *   code    line feeds and tabs are kept, and a carriage return before a line
  *           feed is left out; a lone one is shown, as Python ends a line there
- *   prose   carriage returns are left out (progress bars have them), and so
- *           much stays as languages need: ZWNJ and ZWJ behind a character of a
- *           script that joins (Arabic, Devanagari, ...), ZWJ and U+FE0F behind
- *           an emoji. One each: a run of them, which may hold a message, is
- *           shown. */
+ *   prose   carriage returns are left out (progress bars have them). What
+ *           languages need is kept: ZWNJ and ZWJ behind a character of a script
+ *           that joins (Arabic, Devanagari, ...), ZWJ and U+FE0F behind an
+ *           emoji. Only one of them each: a run, which may hide a message, is
+ *           written as numbers. */
 #ifndef SCHEMAS_MESSAGE_GLYPH_H
 #define SCHEMAS_MESSAGE_GLYPH_H
 
@@ -36,12 +36,14 @@ uint32_t glyph_at(struct view text, size_t *len);
  * script, or hidden. */
 bool glyph_is_blank(struct view text);
 
-/* How many bytes at the head of text a reader sees as they are. before: the
- * character before text, 0 for none; the last of them afterwards. */
+/* How many bytes at the head of text a reader sees as they are. before: in, the
+ * character in front of text, 0 for none; out, the one in front of what
+ * follows. A caller that cuts text into pieces keeps it between calls. */
 size_t glyph_run(struct view text, enum glyph_use reading, uint32_t *before);
 
-/* Writes the character at the head of text as a number, or nothing where it is
- * left out, into shown. Its length in text. */
+/* Writes the character at the head of text, at which glyph_run() has stopped,
+ * into shown: as a number, or as "" where it is left out. Returns its length in
+ * text. */
 size_t glyph_show(struct view text, enum glyph_use reading,
                   char shown[GLYPH_BYTES]);
 

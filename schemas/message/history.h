@@ -1,17 +1,18 @@
-/* history.h - what was said in the jobs of a session: a blob that the session's
- * record names (session.h).
+/* history.h - the conversation of a session: a blob that the session's record
+ * names (session.h).
  *
- * Questions and answers, as texts: the session's variables and files are what
- * the work came to, so of that only a note is kept. It can be shown to any
- * model, in any mode, and no call can ever stand there without its result. */
+ * It has questions and answers, as texts. What the work in between has made is
+ * in the session's variables and files, so only a note is kept of it. Such a
+ * history can be shown to any model, in any mode, and no call in it can lack a
+ * result. */
 #ifndef SCHEMAS_MESSAGE_HISTORY_H
 #define SCHEMAS_MESSAGE_HISTORY_H
 
 #include "schemas/message/field.h"
 
-/* One job's. */
+/* What one job has added. */
 struct exchange {
-    struct view job;
+    struct view job;      /* its id */
     struct view question; /* what the user said last */
     struct view work;     /* the code that ran for it, what it left */
     struct view answer;

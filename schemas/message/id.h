@@ -19,11 +19,13 @@ struct id {
     char text[ID_LEN + 1];
 };
 
-/* now_ms: milliseconds since 1970; random: 8 bytes nobody can guess. */
+/* now_ms: milliseconds since 1970, below 2^48. random: 8 bytes that nobody can
+ * guess, of which 62 bits are used. partition: up to ID_MAX_PARTITION. */
 struct id id_make(uint64_t now_ms, unsigned int partition,
                   const unsigned char random[8]);
 
-/* A lower-case UUIDv7; its partition, when partition is not NULL. */
+/* Whether text is a UUIDv7 in lower case; partition, when it is not NULL, gets
+ * its partition. */
 bool id_parse(struct view text, unsigned int *partition);
 
 /* 64 lower-case hexadecimal digits: the name of a blob. */

@@ -1,15 +1,16 @@
 /* internet.h - which addresses are on the public internet.
  *
- * Whatever a name resolves to, sessions and tools are let go nowhere else: not
- * to this machine, its networks, its cloud's metadata, nor to an address that
- * only wraps one of these (IPv4 in IPv6, NAT64). */
+ * Sessions and tools may connect to no other address, whatever a name resolves
+ * to: not to this machine, its networks or its cloud's metadata, nor to an
+ * address that only wraps one of these (IPv4 in IPv6, NAT64). The check is of
+ * the address that is connected to, never of a name. */
 #ifndef SCHEMAS_MESSAGE_INTERNET_H
 #define SCHEMAS_MESSAGE_INTERNET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The bytes of an address, as they are sent. */
+/* Whether the address is public. bytes: of the address, in network order. */
 bool internet_has4(const uint8_t bytes[4]);
 bool internet_has6(const uint8_t bytes[16]);
 

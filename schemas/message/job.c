@@ -19,7 +19,8 @@ static const char *const mode_names[] = { "tools", "codeact", NULL };
 const char *const approval_default_names[] = { "operator", "abort", "skip",
                                                NULL };
 
-/* One cell is the longest text that any list holds; the rest is shorter. */
+/* The text of every list of plain texts. A cell is the longest of them; shorter
+ * bounds (names of tools) are checked by check_names(). */
 static const struct field text_fields[] = {
     { .type = FIELD_TEXT, .max = MAX_CODE_BYTES, .about = "UTF-8" },
 };
@@ -47,7 +48,8 @@ const struct schema schema_file_ref = {
     SCHEMA(file_ref, "A file: its name, and where its bytes are."),
 };
 
-/* A file that a job brings is whole, or the job is refused. */
+/* A file that a job brings always has a blob, so there is no note, and its size
+ * has a bound; schema_file_ref above is for results. */
 static const struct field job_file_fields[] = {
     TEXT(file_ref, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
          "Base name: no slash, no control characters, not . or .."),
@@ -211,7 +213,8 @@ bool name_is_valid(struct view name)
     return true;
 }
 
-/* The first byte of each is 0xc2. */
+/* Whether a control character of C1 (U+0080 to U+009F) stands there: terminals
+ * obey these, too. */
 static bool is_c1(struct view at)
 {
     return at.len > 1 && (unsigned char)at.data[0] == 0xc2 &&
@@ -360,7 +363,7 @@ static bool env_name_is_valid(struct view name)
     return true;
 }
 
-/* A message never holds a value: it may be a secret. */
+/* An error names the variable, but never its value, which may be a secret. */
 static bool check_env(const struct job *job, struct err *err)
 {
     const struct field_path place = { .name = "env" };
@@ -416,7 +419,8 @@ static bool check_parts(const struct field_path *list,
     return true;
 }
 
-/* An assistant may have said nothing. */
+/* An assistant's message may lack content: it may consist of tool calls only.
+ */
 static bool check_content(const struct field_path *outer,
                           const msgpack_object *message, struct view role,
                           struct err *err)
@@ -479,7 +483,8 @@ static bool is_given(const struct job_action *action)
            action->to.len > 0;
 }
 
-/* What an action needs, and what none but it takes. */
+/* Each of these members is required for one action, and refused for all others:
+ * a producer that gives it otherwise has mistaken what would be done. */
 static bool check_action(const struct job *job, struct err *err)
 {
     const struct job_action *action = &job->action;
@@ -550,8 +555,9 @@ static bool is_hex(struct view text, size_t from, size_t count, bool zeros)
     return zeros || !zero;
 }
 
-/* version-trace-parent-flags, https://www.w3.org/TR/trace-context/: what later
- * versions add comes behind another '-'. */
+/* version-trace-parent-flags, see https://www.w3.org/TR/trace-context/. A later
+ * version than 00 may add something behind another '-'; version ff, and a trace
+ * or a parent of zeros only, are not valid. */
 static bool is_traceparent(struct view text)
 {
     enum { LEN = 55 };
@@ -588,7 +594,7 @@ static bool check_parameters(const struct job *job, struct err *err)
     return sampling_check(job->parameters, err);
 }
 
-/* What each kind must have, and must not. */
+/* What each kind of job must have, and what it must not have. */
 static bool check_kind(const struct job *job, struct err *err)
 {
     bool talks = job->messages || job->prompt.len > 0;
@@ -653,6 +659,8 @@ struct metadata {
     struct list metadata;
 };
 
+/* Decodes with a table of this one member: all others are unknown to it, and so
+ * are not checked. */
 struct list job_metadata(struct view bytes, struct arena *arena)
 {
     static const struct field metadata_fields[] = {

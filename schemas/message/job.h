@@ -2,7 +2,11 @@
  *
  * kind conversation: the model answers messages (OpenAI chat form) or prompt,
  * and may run code. kind code: cells run in the session, without a model. kind
- * session: something is done with the session itself. */
+ * session: something is done with the session itself.
+ *
+ * Producers encode a job; the consumer that has claimed it decodes it, and
+ * keeps bytes and arena as long as its attempt lasts. MESSAGES.md says what
+ * each member means to a producer. */
 #ifndef SCHEMAS_MESSAGE_JOB_H
 #define SCHEMAS_MESSAGE_JOB_H
 
@@ -10,8 +14,8 @@
 
 enum job_kind { JOB_CONVERSATION, JOB_CODE, JOB_SESSION };
 enum job_mode { MODE_TOOLS, MODE_CODEACT };
-/* Of a session: what was said in it before is shown and added to; it begins
- * anew with this job; it is neither shown nor added to. */
+/* What a job does with the conversation of its session. SHOWN: the model sees
+ * it, and the job adds to it. ANEW: it begins with this job. OFF: neither. */
 enum job_history { HISTORY_SHOWN, HISTORY_ANEW, HISTORY_OFF };
 enum priority { PRIORITY_NORMAL, PRIORITY_HIGH, PRIORITY_LOW };
 extern const char *const priority_names[]; /* normal, high, low */
@@ -26,8 +30,8 @@ struct file_ref {
 };
 extern const struct schema schema_file_ref;
 
-/* Zero means: the operator's default. Beyond the operator's bound: that bound.
- */
+/* Zero: the operator's default. A value beyond the operator's bound is lowered
+ * to that bound. */
 struct job_limits {
     uint64_t max_turns;        /* model calls */
     uint64_t deadline_ms;      /* from submit to the end, waiting included */
@@ -38,7 +42,8 @@ struct job_limits {
     uint64_t memory_bytes;     /* of the session */
 };
 
-/* When a person has to be asked before a call, and for how long. */
+/* What happens when nobody has given a verdict in time: as the operator has set
+ * it; the job fails; the call is not made. */
 enum approval_default { APPROVAL_UNSAID, APPROVAL_ABORT, APPROVAL_SKIP };
 extern const char *const approval_default_names[];
 
@@ -48,12 +53,12 @@ struct job_retry {
 };
 
 enum action_verb {
-    ACTION_SHOW,  /* what is known of it */
-    ACTION_FILES, /* its workspace */
-    ACTION_GET,   /* names: files of it */
-    ACTION_PUT,   /* the job's files, into it */
-    ACTION_CLOSE, /* it is over: memory, files and record */
-    ACTION_FORK,  /* to: another that begins as this one is */
+    ACTION_SHOW,  /* the result has the session's record */
+    ACTION_FILES, /* the result lists its workspace */
+    ACTION_GET,   /* names: files of the workspace go into the result */
+    ACTION_PUT,   /* the job's files go into the workspace */
+    ACTION_CLOSE, /* ends the session: variables, files and record */
+    ACTION_FORK,  /* to: a new session that begins as this one is */
 };
 
 struct job_action {
@@ -63,18 +68,18 @@ struct job_action {
 };
 
 struct job {
-    struct view id;
-    int kind; /* enum job_kind */
-    struct view queue;
-    int priority; /* enum priority */
-    struct view tenant;
+    struct view id;      /* UUIDv7 (id.h) */
+    int kind;            /* enum job_kind */
+    struct view queue;   /* empty: "default" */
+    int priority;        /* enum priority */
+    struct view tenant;  /* empty: "default" */
     struct view session; /* outlives the job; empty: one of the job's own */
     int history;         /* enum job_history */
-    const msgpack_object *messages;
-    struct view prompt;
-    struct view system;
-    int mode; /* enum job_mode */
-    struct view model;
+    const msgpack_object *messages; /* array of maps with a role; or prompt */
+    struct view prompt;             /* one message of the user */
+    struct view system;             /* the message in front of it */
+    int mode;                       /* enum job_mode */
+    struct view model;   /* of the operator's configuration; empty: default */
     struct list tools;   /* of struct view; empty: every tool of the consumer */
     struct list approve; /* of struct view: tools that a person must approve,
                             beside the operator's */
@@ -86,14 +91,16 @@ struct job {
     struct job_action action; /* kind session */
     struct job_limits limits;
     struct job_retry retry;
-    struct view idempotency_key;
-    uint64_t not_before;  /* ms since 1970 */
-    struct list metadata; /* of struct pair */
-    struct view traceparent;
-    const msgpack_object *output_schema; /* that the answer has to fit */
-    const msgpack_object *parameters;    /* of the model, see sampling.h */
+    struct view idempotency_key; /* empty: none */
+    uint64_t not_before;         /* ms since 1970; zero: at once */
+    struct list metadata;        /* of struct pair, given back in the result */
+    struct view traceparent;     /* W3C Trace Context; empty: none */
+    const msgpack_object *output_schema; /* a map that the answer has to fit;
+                                            NULL: none */
+    const msgpack_object *parameters;    /* a map, see sampling.h; NULL: none */
 
-    struct unknown_members unknown; /* what else it has; no member of its own */
+    /* Not in the message: job_decode() fills it, encoding ignores it. */
+    struct unknown_members unknown;
 };
 extern const struct schema schema_job;
 extern const struct schema schema_text; /* a list's plain text: struct view */
@@ -106,8 +113,9 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,
                 struct err *err);
 
-/* The metadata of a job that may be wrong in all else; none, when they cannot
- * be read. */
+/* The metadata of a job that may be wrong in everything else, so that the
+ * result of a refused job returns them, too. No items when they cannot be read.
+ */
 struct list job_metadata(struct view bytes, struct arena *arena);
 
 /* The name of a queue, a tool, a consumer, a schedule: 1 to MAX_NAME_BYTES of
@@ -118,7 +126,7 @@ bool name_has_byte(char c);
  * 1 to MAX_NAME_BYTES of UTF-8 without control characters (C0, DEL, C1). Two
  * are the same when their bytes are: there is no normalisation. */
 bool label_is_valid(struct view label);
-/* Why it is none: "<what> is ..., must be ..."; bad_field. */
+/* The same with an error (bad_field): "<what> is ..., must be ...". */
 bool label_check(const char *what, struct view label, struct err *err);
 /* A base name of 1 to MAX_FILE_NAME_BYTES bytes, UTF-8, no control bytes. */
 bool file_name_is_valid(struct view name);

@@ -1,26 +1,29 @@
-/* journal.h - what a conversation has done, so that another consumer goes on.
+/* journal.h - what a conversation has done, so that another consumer can go on.
  *
- * A journal is a Redis list of records, appended by the journal transition at
- * a stated index: a record that is there is never done again.
+ * A journal is a Redis list of records. The journal transition appends each at
+ * the index that the consumer names, so that two consumers cannot both write
+ * the same step. What a record says was done is never done again.
  *
- *   model_intent  the request with that hash is about to be sent; failed: it
- *                 was refused, what has to be paid begins with the next one;
- *                 failed, with a last: that limit allows no request any more;
- *                 of a summary, it is done without, for that reason
- *   model_sent    it was taken, and its reply is kept at the endpoint: it can
- *                 be fetched by that id
- *   model_reply   its reply, whole
+ *   model_intent  the request with that hash is about to be sent. failed: it
+ *                 was refused, and paying begins with the next one. failed,
+ *                 with last: that limit allows no further request; for a
+ *                 summary: the consumer goes on without it, for that reason
+ *   model_sent    the endpoint has taken the request and keeps its reply, which
+ *                 can be fetched by that id
+ *   model_reply   the whole reply
  *   tool_intent   that call is about to be run
- *   tool_result   what the model is shown of it, and what it left
- *   approval      what a person has said of a call before it is run; written by
- *                 approve of the library, not by a consumer
+ *   tool_result   what the model is shown of the call, and what it left
+ *   approval      a person's verdict on a call, before the call is run. approve
+ *                 of the Redis library writes it, not a consumer
  *
- * Between the two of a call stand those of the calls that its code makes.
+ * When the code of a call makes calls itself, their records stand between the
+ * two records of that call.
  *
- * An intent without its result is an unknown outcome: the reply to a model call
- * is fetched if it was kept, else the call is sent again and counted
- * (usage.repeated_calls); a cell is asked for by call id at the executor, which
- * still has it, or is run again in a fresh session. */
+ * An intent without its result means that nobody knows the outcome. The reply
+ * to a model call is fetched if the endpoint keeps it; else the request is sent
+ * again and counted (usage.repeated_calls). The executor is asked for the
+ * outcome of a cell by its call id; if it has it no more, the cell is run again
+ * in a fresh session. */
 #ifndef SCHEMAS_MESSAGE_JOURNAL_H
 #define SCHEMAS_MESSAGE_JOURNAL_H
 
@@ -36,16 +39,17 @@ enum record_kind {
 };
 extern const char *const record_kind_names[];
 
-/* What a model is asked for. A summary is no turn: it is to stand for messages
- * that the turns after it leave out. */
+/* What a model is asked for. A summary is no turn: it takes the place of
+ * messages that later requests leave out. */
 enum record_purpose { PURPOSE_TURN, PURPOSE_SUMMARY };
 extern const char *const record_purpose_names[];
 
-/* What was done about a model that goes round in circles. */
+/* What the consumer did about a model that repeats itself: nothing; it told the
+ * model so in the result of the call; it refused the call. */
 enum record_brake { BRAKED_NOT, BRAKED_HINT, BRAKED_FORBID };
 extern const char *const record_brake_names[];
 
-/* Of a person, on a call. */
+/* A person's verdict on a call. */
 enum verdict {
     VERDICT_NONE,
     VERDICT_APPROVE,
@@ -58,6 +62,8 @@ enum verdict {
 };
 extern const char *const verdict_names[];
 
+/* The members of all kinds in one struct; behind each, the kinds that have it.
+ */
 struct record {
     int kind; /* enum record_kind */
     uint64_t attempt;

@@ -1,6 +1,8 @@
 /* limits.h - how large anything may be, and why.
  *
- * These are the bounds of the format; operators may set lower ones. */
+ * These are the bounds of the format, which all programs share: a change is a
+ * change of the contract. Operators may set lower ones. The Redis library
+ * (redis/library) has copies of those that it checks. */
 #ifndef SCHEMAS_MESSAGE_LIMITS_H
 #define SCHEMAS_MESSAGE_LIMITS_H
 
@@ -52,10 +54,10 @@ enum {
     MAX_TOOL_BYTES = 1 << 20,     /* a tool's arguments or its result, JSON */
     MAX_VERDICT_BYTES = 48 << 10, /* a call as a person is shown it, whole, or
                                      changes it: fits an event */
-    MAX_OPEN_QUESTIONS = 16,      /* calls of tools of a cell, at once */
-    MAX_CELL_QUESTIONS = 256,     /* ... and in all */
-    QUESTION_BURST = 64,          /* ... and as fast as they like */
-    QUESTIONS_PER_S = 20,         /* ... and after those */
+    MAX_OPEN_QUESTIONS = 16,      /* tool calls of a cell's code, at once */
+    MAX_CELL_QUESTIONS = 256,     /* ... in all */
+    QUESTION_BURST = 64,          /* ... of these without a limit of speed */
+    QUESTIONS_PER_S = 20,         /* ... and of those behind them */
     MAX_PIXELS = 64 << 20,        /* width times height of an image */
 };
 

@@ -1,4 +1,4 @@
-/* machine.c - what every declared state machine of the tree is made of. */
+/* machine.c - the form of every declared state machine of the tree. */
 #include "schemas/message/machine.h"
 
 #include <assert.h>
@@ -62,6 +62,7 @@ void machine_run(struct machine *machine)
 {
     const struct machine_kind *kind = machine->kind;
     enum pace pace;
+    /* Before the check: a run on the stack must see that there was a call. */
     machine->again = true;
     if (machine->running)
         return; /* the run that is on the stack goes round once more */

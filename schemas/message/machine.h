@@ -1,4 +1,4 @@
-/* machine.h - what every declared state machine of the tree is made of.
+/* machine.h - the form of every declared state machine of the tree.
  *
  * A machine is a table with a row for each state:
  *
@@ -9,13 +9,15 @@
  *    landed   the same, but only once what enter asked for has come
  *    limit    how long it may take
  *
- * A callback never acts: it records what has happened, and runs the machine.
- * The machine is not run inside itself: it goes round once more instead.
+ * A callback never acts: it stores what has happened, and calls machine_run().
+ * So every action is taken in a step of the machine, in one place, in a known
+ * state. When machine_run() is called inside of a step, nothing happens at
+ * once: the run that is on the stack steps once more.
  *
  * There is one policy for a broken rule. A machine that goes where its table
- * does not allow is a bug of ours, and what it would do next is unknown: the
+ * does not allow is a bug of ours, and nobody knows what it would do next: the
  * process says so on stderr and aborts. Jobs and sessions survive that, since
- * others take them over.
+ * another process takes them over.
  *
  * A machine has no clock and no timer: entered() is where its owner sets them,
  * by the limit of the row or by its own. */
@@ -25,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a step says of the machine. */
+/* What a step answers. */
 enum pace {
     AGAIN, /* something has changed: step at once */
     WAIT,  /* a callback will run the machine */
@@ -56,22 +58,24 @@ struct machine {
     const struct machine_kind *kind;
     void *owner;
     unsigned int state;
-    bool begun;   /* enter has been called */
-    bool landed;  /* its owner says: what it asked for is there */
-    bool running; /* machine_run() is on the stack, */
-    bool again;   /* and was called from inside */
+    bool begun;   /* enter of this state has been called */
+    bool landed;  /* the owner sets it: what enter asked for has come */
+    bool running; /* machine_run() is on the stack */
+    bool again;   /* machine_run() was called since the last step began */
 };
 
 /* Borrows kind and owner. States are counted from 0; at most 32. */
 void machine_init(struct machine *machine, const struct machine_kind *kind,
                   void *owner, unsigned int state);
 
-/* To another state, or anew to this one. Always AGAIN. */
+/* Goes to another state, or anew to this one, and calls entered(), but no step.
+ * Always AGAIN, so that a step may end in return machine_go(...). Aborts when
+ * the table does not allow it. */
 enum pace machine_go(struct machine *machine, unsigned int next);
 bool machine_may_go(const struct machine *machine, unsigned int next);
 
-/* Steps until there is something to wait for. The owner must stay until it
- * returns. */
+/* Steps until there is something to wait for. No step may free the owner: an
+ * owner that ends itself does so after machine_run() has returned. */
 void machine_run(struct machine *machine);
 
 const char *machine_state_name(const struct machine *machine);

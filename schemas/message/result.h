@@ -1,11 +1,15 @@
-/* result.h - what came of a job: written once, by the finish transition. */
+/* result.h - what came of a job: written once, by the finish transition.
+ *
+ * The consumer that ends the job makes it. When no consumer ends the job, the
+ * Redis library makes a small one (redis/library/ends.lua). MESSAGES.md says
+ * what each member means to a client. */
 #ifndef SCHEMAS_MESSAGE_RESULT_H
 #define SCHEMAS_MESSAGE_RESULT_H
 
 #include "schemas/message/job.h"
 #include "schemas/message/session.h"
 
-/* The terminal ones come last, in this order. */
+/* job_state_is_terminal() relies on the order: the terminal ones come last. */
 enum job_state {
     STATE_SCHEDULED,
     STATE_QUEUED,
@@ -94,7 +98,8 @@ struct cell {
     struct view errout; /* "stderr" */
     uint64_t out_bytes; /* all that was written, shown or not */
     uint64_t errout_bytes;
-    struct view out_blob; /* the very bytes, where out is not these */
+    struct view out_blob; /* SHA-256 of the bytes themselves, where out differs
+                             from them */
     struct view errout_blob;
     struct view result; /* text of the last expression's value */
     struct cell_error error;
@@ -110,7 +115,8 @@ struct cell {
 extern const struct schema schema_cell;
 extern const struct schema schema_cell_error;
 
-/* Of one model, by the name of its endpoint. */
+/* The usage of one model; name: of its endpoint in the operator's settings. The
+ * other members as in struct usage. */
 struct model_usage {
     struct view name;
     uint64_t input_tokens;
@@ -136,8 +142,11 @@ struct usage {
 };
 extern const struct schema schema_usage;
 
-struct timings { /* milliseconds */
-    uint64_t queued, model, tools, total;
+struct timings {     /* milliseconds */
+    uint64_t queued; /* from submit to start */
+    uint64_t model;  /* waiting for models */
+    uint64_t tools;  /* running tools and cells */
+    uint64_t total;  /* from submit to end */
 };
 
 struct result_error {
@@ -151,10 +160,11 @@ extern const struct schema schema_result_error;
 struct result {
     struct view id;
     int status;                     /* enum job_state, a terminal one */
-    struct view answer;             /* Markdown */
-    const msgpack_object *output;   /* ... or the value that output_schema has
-                                       asked for */
-    const msgpack_object *messages; /* the conversation, OpenAI chat form */
+    struct view answer;             /* Markdown; empty: there is none */
+    const msgpack_object *output;   /* the value that output_schema asked for;
+                                       NULL: none */
+    const msgpack_object *messages; /* the conversation, in OpenAI's chat form;
+                                       NULL: none */
     struct list images;             /* of struct image_ref */
     struct list files;              /* of struct file_ref */
     struct list cells;              /* of struct cell */
@@ -167,7 +177,7 @@ struct result {
     struct view isolation; /* walls in force, or "insecure" */
     struct view notes;     /* what was cut to fit, a sentence each */
     struct list metadata;  /* the job's own, given back */
-    /* Kind session: what its action was about. */
+    /* Kind session: of action files, and of show and fork. */
     struct list listing; /* of struct session_file */
     struct session_record record;
 };

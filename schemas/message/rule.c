@@ -9,7 +9,7 @@
 
 #include "schemas/message/limits.h"
 
-enum { UNKNOWN_NAMED = 5 };
+enum { UNKNOWN_NAMED = 5 }; /* more of them are only counted */
 
 static void print_place(const struct field_path *place, struct buf *path)
 {
@@ -137,6 +137,8 @@ bool rule_count(const struct field *field, size_t count,
                  "has %zu items, the limit is %" PRIu64, count, field->max);
 }
 
+/* Every key is compared with every other one: rule_count() has bounded the map,
+ * and no row allows more than 128 pairs. */
 bool rule_keys(const struct list *pairs, const struct field_path *place,
                struct err *err)
 {

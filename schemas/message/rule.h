@@ -1,6 +1,8 @@
-/* rule.h - what decoding and encoding share: a row's bounds, a fault's place.
+/* rule.h - what decoding and encoding share: the bounds of a row, and the place
+ * of a fault.
  *
- * Inside schemas/ only. */
+ * Inside schemas/ only. Each rule_...() answers whether the value is within the
+ * bounds of its row; if not, err has the sentence. */
 #ifndef SCHEMAS_MESSAGE_RULE_H
 #define SCHEMAS_MESSAGE_RULE_H
 
@@ -16,11 +18,12 @@ struct field_path {
     size_t index;
 };
 
-/* Rejects: the place, as in "files[2].blob", then the sentence. */
+/* Fills err (ERR_REJECT) with the place, as in "files[2].blob", and behind it
+ * the sentence; returns false. */
 bool fault(const struct field_path *place, struct err *err, const char *code,
            const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* That there is a member of that name at the place. */
+/* Notes an unknown member of that name at the place. */
 void unknown_add(struct unknown_members *unknown,
                  const struct field_path *outer, struct view name);
 
@@ -36,7 +39,7 @@ bool rule_count(const struct field *field, size_t count,
 bool rule_keys(const struct list *pairs, const struct field_path *place,
                struct err *err);
 
-/* What stands at the field is empty: no bytes, zero, NULL, no items. */
+/* Whether the member at in is empty: no bytes, zero, NULL, no items. */
 bool field_is_empty(const struct field *field, const void *in);
 /* An empty field may stay away, unless it is required: missing_field. */
 bool rule_given(const struct field *field, bool empty,

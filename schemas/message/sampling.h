@@ -1,9 +1,9 @@
 /* sampling.h - how a job wants its model to write: "temperature" and the
  * like.
  *
- * The names are those of chat-completions, whatever the endpoint's dialect.
- * What is not in this table is refused by name: a misspelt parameter would be
- * lost without a word. */
+ * The names are those of chat-completions, whatever the endpoint's dialect. A
+ * name that is not in this table is refused, because otherwise nobody would
+ * notice a misspelt parameter. */
 #ifndef SCHEMAS_MESSAGE_SAMPLING_H
 #define SCHEMAS_MESSAGE_SAMPLING_H
 

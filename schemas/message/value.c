@@ -1,7 +1,8 @@
 /* value.c - one MessagePack value, in and out.
  *
- * A map that says the same key twice is refused: two readers could each
- * believe another one of the two. */
+ * A map that has the same key twice is refused, because two readers could each
+ * take a different one: Redis might see one tenant, and the consumer another.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "schemas/message/check.h"
 #include "schemas/message/field.h"
 
-/* Up to here comparing each key with each is quicker than sorting them. */
+/* For up to so many keys it is faster to compare each with each than to sort
+ * them. More are sorted: a hostile map must not take quadratic time. */
 enum { FEW_KEYS = 16 };
 
 struct view value_view(const msgpack_object *value)
@@ -129,7 +131,8 @@ bool value_decode(struct view bytes, const msgpack_object **out,
     outcome = msgpack_unpack(bytes.data, bytes.len, &at, arena->zone, value);
     if (outcome == MSGPACK_UNPACK_NOMEM_ERROR)
         abort();
-    assert(outcome == MSGPACK_UNPACK_SUCCESS); /* what check_value() is for */
+    /* check_value() accepts only what msgpack-c can parse. */
+    assert(outcome == MSGPACK_UNPACK_SUCCESS);
     if (!keys_differ(value, err))
         return false;
     *out = value;

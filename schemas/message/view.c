@@ -57,8 +57,8 @@ struct view view_head(struct view view, size_t max)
     return view;
 }
 
-/* The second byte's range depends on the first: that is what shuts out
- * overlongs, surrogates and what lies beyond U+10FFFF. */
+/* The table of RFC 3629. The range of the second byte depends on the first one:
+ * this refuses overlong forms, surrogates and what lies beyond U+10FFFF. */
 size_t view_character(struct view view)
 {
     const unsigned char *bytes = (const unsigned char *)view.data;
@@ -99,7 +99,7 @@ bool view_is_utf8(struct view view)
 
     for (; view.len > 0; view.data += len, view.len -= len) {
         len = sizeof(word);
-        if (view.len >= len) { /* most text is ASCII */
+        if (view.len >= len) { /* most text is ASCII: eight bytes at once */
             memcpy(&word, view.data, len);
             if ((word & UINT64_C(0x8080808080808080)) == 0)
                 continue;

@@ -1,7 +1,9 @@
 /* view.h - bytes that somebody else owns.
  *
- * A view is passed by value and never freed. It may hold any bytes, NUL
- * included, and is not terminated: print it with "%.*s", VIEW_ARG(view). */
+ * A view is passed by value and never freed. It is valid as long as the bytes
+ * are: whoever keeps a view must know who owns them. It may hold any bytes, NUL
+ * included, and is not terminated: print it with "%.*s", VIEW_ARG(view), for
+ * lengths up to INT_MAX. When len is 0, data may be NULL. */
 #ifndef SCHEMAS_MESSAGE_VIEW_H
 #define SCHEMAS_MESSAGE_VIEW_H
 
@@ -13,8 +15,8 @@ struct view {
     size_t len;
 };
 
-/* A view of a string literal; the same as initializer of a static one; a view
- * of a C string (NULL gives an empty view). */
+/* VIEW: of a string literal. VIEW_INIT: the same as initializer of a static
+ * view. view_of: of a C string; NULL gives an empty view. */
 #define VIEW(literal) ((struct view)VIEW_INIT(literal))
 #define VIEW_INIT(literal)                                                     \
     {                                                                          \
@@ -34,7 +36,8 @@ struct view view_trimmed(struct view view);
 /* At most max bytes of the view, never cutting a UTF-8 character in two. */
 struct view view_head(struct view view, size_t max);
 
-/* The length of the UTF-8 character at the head, 0 when it is malformed. */
+/* The length in bytes of the UTF-8 character at the head; 0 when it is
+ * malformed or the view is empty. */
 size_t view_character(struct view view);
 
 /* The bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlongs). */

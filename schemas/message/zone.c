@@ -32,8 +32,10 @@ int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Years from March on, so that the odd day is the last of one; eras of 400 of
- * them are all alike. */
+/* The Gregorian calendar, with years that begin in March, so that February 29
+ * is the last day of a year. Every 400 years (146097 days) the calendar is the
+ * same again; 719468 days lie between 0000-03-01 and 1970-01-01. The formulas
+ * are those of H. Hinnant, "chrono-Compatible Low-Level Date Algorithms". */
 int64_t day_of_date(struct date date)
 {
     int64_t year = date.year - (date.month <= 2);
@@ -70,7 +72,8 @@ int weekday_of_day(int64_t number)
 
 /* --- the file ------------------------------------------------------------- */
 
-/* What is left of a file; a read past the end sticks. */
+/* What is left of a file. A read past the end sets broken, and so does every
+ * later one: callers read on and look once. */
 struct zone_reader {
     const unsigned char *at;
     size_t left;
@@ -90,7 +93,7 @@ static const unsigned char *take(struct zone_reader *reader, size_t size)
     return at;
 }
 
-/* Big-endian, in two's complement. */
+/* A number of size bytes, big-endian, in two's complement. */
 static int64_t take_number(struct zone_reader *reader, size_t size)
 {
     const unsigned char *at = take(reader, size);
@@ -101,7 +104,7 @@ static int64_t take_number(struct zone_reader *reader, size_t size)
     return (int64_t)number;
 }
 
-/* In the order of the header. */
+/* The counts of the header, in its order; all are bounded by MAX_CHANGES. */
 enum { UT_FLAGS, STD_FLAGS, LEAPS, CHANGES, TYPES, CHARACTERS, COUNTS };
 
 static bool take_header(struct zone_reader *reader, int64_t counts[COUNTS],
@@ -169,7 +172,8 @@ static bool take_changes(struct zone_reader *reader, struct zone *zone,
     return !reader->broken;
 }
 
-/* Between two line feeds, perhaps empty: then what was last goes on. */
+/* The rule stands between two line feeds. It may be empty: then the last change
+ * of the table holds for ever. */
 static bool take_rule(struct zone_reader *reader, struct zone *zone)
 {
     struct view text = { (const char *)reader->at, reader->left };
@@ -186,7 +190,8 @@ static bool take_rule(struct zone_reader *reader, struct zone *zone)
     return !zone->ruled || zone_rule_parse(&zone->rule, text);
 }
 
-/* The first half, of 32-bit times, is for programs of another age. */
+/* The file has everything twice: first with times of 32 bits, for old programs,
+ * which is skipped; then with times of 64 bits. */
 static bool read_zone(struct zone *zone, struct view file)
 {
     struct zone_reader reader = { (const unsigned char *)file.data, file.len,

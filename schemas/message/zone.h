@@ -2,11 +2,11 @@
  *
  * The rules are those of the tz database, read from its compiled files (RFC
  * 8536): a table of changes, and for the years behind it a rule as in the TZ
- * variable. The C library reads them too, but for one zone of the whole process
- * at a time; here a zone is a value, and nobody else's clock moves.
+ * variable. The C library reads them, too, but has one zone for the whole
+ * process at a time; here a zone is a value.
  *
- * Instants are seconds since 1970 UTC; what a clock shows is written as the
- * seconds that UTC would count up to there. */
+ * An instant is in seconds since 1970 UTC. A time on a clock is written as the
+ * number of seconds until a clock of UTC shows the same. */
 #ifndef SCHEMAS_MESSAGE_ZONE_H
 #define SCHEMAS_MESSAGE_ZONE_H
 
@@ -26,13 +26,16 @@ struct zone_span {
 
 struct zone;
 
-/* name: "Europe/Berlin", a file below $TZDIR or /usr/share/zoneinfo; empty or
- * "UTC": UTC, which needs no file. NULL and bad_field: there is none. */
+/* A new zone, to be freed by zone_free(). name: "Europe/Berlin", a file below
+ * $TZDIR or /usr/share/zoneinfo; empty or "UTC": UTC, which needs no file. It
+ * reads the file at once, and blocks while it does. NULL and bad_field: there
+ * is no such zone. */
 struct zone *zone_open(struct view name, struct err *err);
 /* The same from the bytes of such a file. */
 struct zone *zone_read(struct view file, struct err *err);
 void zone_free(struct zone *zone); /* accepts NULL */
 
+/* The span in which the instant lies. */
 struct zone_span zone_at(const struct zone *zone, int64_t instant);
 
 /* A day of the calendar, and its number: 1970-01-01 is day 0. */
@@ -44,6 +47,6 @@ struct date {
 struct date date_of_day(int64_t number);
 int64_t day_of_date(struct date date);
 int weekday_of_day(int64_t number);      /* 0: Sunday */
-int64_t floor_div(int64_t a, int64_t b); /* b > 0 */
+int64_t floor_div(int64_t a, int64_t b); /* rounds down; b > 0 */
 
 #endif

@@ -100,7 +100,7 @@ static bool take_day(struct view *text, struct zone_day *day)
     return ok && (!next_is(text, '/') || take_time(text, 167, &day->time_s));
 }
 
-/* In POSIX's own sign west is more. */
+/* POSIX counts hours west of UTC, so the sign is turned. */
 bool zone_rule_parse(struct zone_rule *rule, struct view text)
 {
     int64_t behind;
@@ -126,7 +126,7 @@ bool zone_rule_parse(struct zone_rule *rule, struct view text)
 
 /* --- asking --------------------------------------------------------------- */
 
-/* What the clock shows when it is about to change in that year. */
+/* The time of the change in that year, on the clock that is about to change. */
 static int64_t time_of(const struct zone_day *day, int64_t year)
 {
     int64_t first = day_of_date((struct date){ year, 1, 1 });
@@ -154,7 +154,8 @@ struct rule_change {
     int64_t at, offset;
 };
 
-/* What it says of an instant; latest: of the changes before that. */
+/* Takes one change into the span that is sought: one after the instant may end
+ * the span; one before it may be the latest, which sets the offset. */
 static void meet(const struct rule_change *change, int64_t instant,
                  int64_t *latest, struct zone_span *span)
 {
@@ -167,7 +168,8 @@ static void meet(const struct rule_change *change, int64_t instant,
     }
 }
 
-/* The changes of this year and of those beside it are all that may be near. */
+/* Looks at the changes of the instant's year and of the years beside it: a year
+ * has two changes, so the ones before and after the instant are among them. */
 struct zone_span zone_rule_at(const struct zone_rule *rule, int64_t since,
                               int64_t instant)
 {

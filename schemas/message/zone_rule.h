@@ -1,5 +1,6 @@
-/* zone_rule.h - the rule that a zone's clocks follow for ever, as the TZ
- * variable of POSIX has it: "CET-1CEST,M3.5.0,M10.5.0/3". Of zone.c. */
+/* zone_rule.h - the rule that a zone's clocks follow behind the changes of its
+ * table, as the TZ variable of POSIX has it: "CET-1CEST,M3.5.0,M10.5.0/3". Only
+ * zone.c uses it. */
 #ifndef SCHEMAS_MESSAGE_ZONE_RULE_H
 #define SCHEMAS_MESSAGE_ZONE_RULE_H
 
@@ -13,21 +14,24 @@ enum zone_day_kind {
 
 struct zone_day {
     enum zone_day_kind kind;
-    int month, week, weekday;
-    int number;
-    int64_t time_s; /* of the clock that is about to change */
+    int month, week, weekday; /* DAY_OF_MONTH */
+    int number;               /* the other kinds */
+    int64_t time_s; /* seconds since that day's midnight, on the clock before
+                       it changes; may be negative or beyond the day */
 };
 
 struct zone_rule {
-    int64_t standard, summer;   /* offsets */
-    bool changes;               /* else it is standard time all year */
+    int64_t standard, summer;   /* offsets, seconds ahead of UTC */
+    bool changes;               /* false: standard time all year */
     struct zone_day begin, end; /* of summer time */
 };
 
-/* The extensions of RFC 8536 are understood: hours from -167 to 167. */
+/* Fills *rule. Understands the extension of RFC 8536, hours from -167 to 167.
+ * False: it is no such rule. */
 bool zone_rule_parse(struct zone_rule *rule, struct view text);
 
-/* since: the instant from which the rule holds. */
+/* The span in which the instant lies. since: the instant from which the rule
+ * holds; instant is not before it. */
 struct zone_span zone_rule_at(const struct zone_rule *rule, int64_t since,
                               int64_t instant);
 

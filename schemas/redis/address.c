@@ -1,7 +1,7 @@
-/* address.c - where Redis is and who we are there, from one URL.
+/* address.c - where Redis is, and the login there, read from one URL.
  *
- * Messages name the part that is wrong, never the whole URL: it may hold a
- * password. */
+ * Error sentences name the part that is wrong, and never quote the URL: it may
+ * hold a password. */
 #include "schemas/redis/address.h"
 
 #include <ctype.h>
@@ -71,7 +71,8 @@ static int hex_digit(char c)
     return found ? (int)(found - digits) : -1;
 }
 
-/* Percent-decoded, on the heap; NULL when it is not well-formed. */
+/* Percent-decoded, on the heap. NULL when it is not well-formed, or has a NUL
+ * in it: the C string would end there, and so would a password. */
 static char *decode(struct view text)
 {
     char *out = calloc(1, text.len + 1);
@@ -299,7 +300,8 @@ static const struct scheme {
     { "", ADDRESS_SERVER, false, false },
 };
 
-/* The short forms have none: a path is a socket, else it is a host. */
+/* Cuts the scheme off. The short forms have none: a path means a socket,
+ * anything else a host. The last row, an empty name, matches every URL. */
 static const struct scheme *cut_scheme(struct view *url)
 {
     static const struct scheme path = { "", ADDRESS_SERVER, false, true };

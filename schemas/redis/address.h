@@ -1,4 +1,4 @@
-/* address.h - where Redis is and who we are there, from one URL.
+/* address.h - where Redis is, and the login there, read from one URL.
  *
  *   redis://[user[:password]@]host[:port][/db]
  *   unix://[user[:password]@]/path[?db=N]   and redis+unix://, redis+socket://
@@ -10,8 +10,8 @@
  *
  * User and password are percent-decoded; a password without a user is
  * redis://:password@host. An empty URL means redis://127.0.0.1:6379/0. The
- * hosts of a Sentinel URL are sentinels, those of a Cluster URL any nodes: one
- * would do, several outlast the loss of one. */
+ * hosts of a Sentinel URL are sentinels, those of a Cluster URL any nodes. One
+ * is enough; with several, one may be lost. */
 #ifndef SCHEMAS_REDIS_ADDRESS_H
 #define SCHEMAS_REDIS_ADDRESS_H
 
@@ -29,38 +29,42 @@ struct node {
     int port;
 };
 
+/* Owns its texts and nodes: made by address_parse() or a copy below, given back
+ * by address_finish(), which overwrites the passwords. */
 struct address {
     enum address_kind kind;
-    char *path;         /* unix socket, or NULL; then nodes has an empty one */
-    struct node *nodes; /* one, unless it is a Sentinel's or a cluster's */
+    char *path;         /* of a unix socket: nodes has one empty node then; or
+                           NULL */
+    struct node *nodes; /* one server, or the hosts of a Sentinel or Cluster
+                           URL */
     size_t node_count;
-    char *master; /* what sentinels call it, or NULL */
+    char *master; /* the name that sentinels have for their master; or NULL */
     bool tls;
-    char *user;
-    char *password;
+    char *user;              /* NULL: the default user */
+    char *password;          /* NULL: no AUTH is sent */
     char *sentinel_password; /* of the sentinels; no URL has it. NULL: none */
     int db;
 };
 
-/* Error: bad_setting. rediss:// without TLS in hiredis is refused in a sentence
- * that says what to install or use instead. */
+/* Fills *address; when it fails there is nothing to finish. Error: bad_setting,
+ * in a sentence that names the part that is wrong. rediss:// without TLS in
+ * hiredis is refused in a sentence that says what to use instead. */
 bool address_parse(struct address *address, struct view url, struct err *err);
 /* NULL or empty: none. */
 void address_set_sentinel_password(struct address *address,
                                    const char *password);
-/* The sentinels themselves, as servers any of which will do. False: it has
- * none.
- */
+/* Makes *to the address of the sentinels themselves, any of which will do.
+ * False: from has none, and *to owns nothing. */
 bool address_of_sentinels(struct address *to, const struct address *from);
 void address_copy(struct address *to, const struct address *from);
-/* The same place for one who does not say who he is. */
+/* A copy without user and password. */
 void address_without_login(struct address *to, const struct address *from);
 void address_finish(struct address *address);
 
 /* For people and logs: never the password. */
 void address_print(const struct address *address, char *text, size_t size);
 
-/* False: what is no host, or no port. */
+/* Copies host and port into *node. False: they are no host or no port. */
 bool node_set(struct node *node, struct view host, uint64_t port);
 void node_print(const struct node *node, char *text, size_t size);
 

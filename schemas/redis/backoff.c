@@ -6,6 +6,8 @@
 
 enum { FIRST_MS = 50, LAST_MS = 2000, DOUBLINGS = 6 };
 
+/* A random number; the clock's nanoseconds where the system has none yet. It
+ * only spreads tries, so it need not be hard to guess. */
 static unsigned int chance(void)
 {
     unsigned int random;

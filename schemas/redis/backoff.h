@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* 50 ms, doubled with each failure in a row, to 2 s; of that a random half, so
- * that a fleet does not come back all at once. */
+/* How many ms to wait after so many failures in a row (0: after the first): 50
+ * ms, doubled each time up to 2 s, of which the second half is random, so that
+ * a fleet does not come back all at once. */
 uint64_t backoff_ms(unsigned int failures);
 
 #endif

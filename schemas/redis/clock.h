@@ -1,4 +1,7 @@
-/* clock.h - the time by the clock of a Redis server. */
+/* clock.h - the time by the clock of a Redis server.
+ *
+ * Every time that consumers share is by this clock, because the clocks of hosts
+ * differ. */
 #ifndef SCHEMAS_REDIS_CLOCK_H
 #define SCHEMAS_REDIS_CLOCK_H
 

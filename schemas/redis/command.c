@@ -40,6 +40,7 @@ void command_finish(struct command *command)
     command->argvlen = NULL;
 }
 
+/* Twice the room for arguments, on the heap from the first time on. */
 static void grow(struct command *command)
 {
     bool is_inline = command->argv == command->inline_argv;

@@ -94,7 +94,8 @@ void conn_free(struct conn *conn)
     free(conn);
 }
 
-/* Every failure passes here: closes, and says which server it was. */
+/* Every failure comes here: closes the connection, and puts the server in front
+ * of the sentence. */
 static bool fail(struct conn *conn, struct err *err)
 {
     conn_close(conn);
@@ -121,7 +122,7 @@ static int wait_events(struct conn *conn, short events,
     }
 }
 
-/* The same, when the time being up is a failure. */
+/* Waits for the events; fails when the time is up. what: for the sentence. */
 static bool await(struct conn *conn, short events, struct deadline deadline,
                   const char *what, struct err *err)
 {
@@ -134,7 +135,8 @@ static bool await(struct conn *conn, short events, struct deadline deadline,
     return ready > 0;
 }
 
-/* Reads meanwhile: the server may have answered much already. */
+/* Reads while it writes: a server whose answers nobody reads stops reading,
+ * too, and both would wait for each other. */
 static bool write_out(struct conn *conn, struct deadline deadline,
                       struct err *err)
 {
@@ -151,9 +153,10 @@ static bool write_out(struct conn *conn, struct deadline deadline,
     return false;
 }
 
-/* A write to what the other side has closed would kill a program that does not
- * ignore SIGPIPE, and a library cannot ask for that: this thread has it blocked
- * meanwhile, and takes the one that it has caused. */
+/* A write to a connection that the other side has closed raises SIGPIPE, which
+ * kills a program that does not ignore it; a library cannot ask programs to do
+ * so. So this thread blocks the signal during the write, and takes the one that
+ * the write has caused; one that was pending before is left alone. */
 static bool flush(struct conn *conn, struct deadline deadline, struct err *err)
 {
     const struct timespec at_once = { 0 };
@@ -186,7 +189,8 @@ static redisReply *receive(struct conn *conn, struct deadline deadline,
     return NULL;
 }
 
-/* Not more than one server on the way may take of what is left. */
+/* Where there are several servers to try, one of them may take only a part of
+ * the time that is left. */
 static struct deadline deadline_on_the_way(const struct conn *conn,
                                            struct deadline whole)
 {
@@ -196,7 +200,8 @@ static struct deadline deadline_on_the_way(const struct conn *conn,
     return alone || whole.at_ms < one.at_ms ? whole : one;
 }
 
-/* Connects to the next server of the route, and hears what it says. */
+/* Connects to the next server of the route, sends the greeting and reads the
+ * answers. */
 static enum route_step visit(struct conn *conn, struct deadline deadline,
                              struct err *err)
 {
@@ -222,6 +227,8 @@ static enum route_step visit(struct conn *conn, struct deadline deadline,
     return step;
 }
 
+/* Goes from server to server until one is the right one, all have failed, or
+ * the time is up. */
 static bool find(struct conn *conn, struct deadline deadline, struct err *err)
 {
     for (;;) {
@@ -256,7 +263,8 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
     return find(conn, deadline, err);
 }
 
-/* NULL also for what ends the connection (reply.h): it is no answer. */
+/* The next reply. NULL also when it ends the connection (reply.h): then the
+ * command has no answer. */
 static redisReply *take_answer(struct conn *conn, struct deadline deadline,
                                struct err *err)
 {
@@ -280,6 +288,8 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
     struct deadline deadline = deadline_in(timeout_ms);
     redisReply *reply = NULL;
 
+    /* Replies of conn_send() must be received first, or the next one would be
+     * taken for the answer to this command. */
     assert(conn->owed == 0);
     if (connect_wire(conn, deadline, err)) {
         wire_put(conn->wire, command);
@@ -318,7 +328,8 @@ bool conn_send(struct conn *conn, const struct command *command,
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
                          struct err *err)
 {
-    /* What broke since took the replies with it. */
+    /* A failure since the send has closed the connection, and its replies are
+     * lost. */
     if (conn->owed == 0) {
         conn->refused = false;
         err_set(err, ERR_RETRY, "redis_unavailable",

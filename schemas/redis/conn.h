@@ -1,13 +1,13 @@
 /* conn.h - a blocking connection to Redis: for producers and tools.
  *
  * It finds the server that has the slot of its keys (route.h), and finds it
- * again when it has moved. One thread at a time. A connection that has seen any
- * error is closed and made anew on the next use (a late reply must never answer
- * the next command), with AUTH, SELECT and CLIENT SETNAME sent again. Deadlines
- * are ours: every call ends within its time, whatever the server does. No
- * SIGPIPE comes of it. After a SUBSCRIBE there is only conn_wait(), and
- * conn_send() of another or an UNSUBSCRIBE, whose answers conn_wait() brings.
- */
+ * again when it has moved. One thread may use it at a time. After any error the
+ * connection is closed, and made anew on the next use (a late reply must never
+ * answer the next command), with AUTH, SELECT and CLIENT SETNAME sent again.
+ * Every call ends within the time that it is given, whatever the server does.
+ * No call raises SIGPIPE. After a SUBSCRIBE only conn_wait() may be called, and
+ * conn_send() of a further SUBSCRIBE or an UNSUBSCRIBE, whose answers
+ * conn_wait() brings. */
 #ifndef SCHEMAS_REDIS_CONN_H
 #define SCHEMAS_REDIS_CONN_H
 
@@ -19,8 +19,9 @@
 
 struct conn;
 
-/* Copies the address; connects on first use. slot: of every key that will be
- * asked for (slot.h). role: for CLIENT LIST. */
+/* Copies the address and the role; connects on first use. slot: the slot of all
+ * keys that will be asked for (slot.h); it matters in a cluster only. role: the
+ * connection is called quern-<role> in CLIENT LIST. */
 struct conn *conn_new(const struct address *address, unsigned int slot,
                       const char *role);
 void conn_free(struct conn *conn);
@@ -31,9 +32,10 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
                       uint64_t timeout_ms, struct err *err);
 
 /* Pipelining: send, then receive as many replies as were sent. Commands are
- * gathered: they leave 64 KiB at a time, and before anything is waited for.
- * Error replies are returned as replies, but not those that end the connection
- * (reply.h). */
+ * gathered, and written when there are 64 KiB of them or when a reply is waited
+ * for. Error replies are returned as replies, but those that end the connection
+ * (reply.h) are failures. After a failure all replies that are still owed are
+ * lost: each conn_receive() of one fails. */
 bool conn_send(struct conn *conn, const struct command *command,
                uint64_t timeout_ms, struct err *err);
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
@@ -42,15 +44,17 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
  * came within wait_ms; the connection is still good. */
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err);
 
-/* What conn_receive() waited for last: the server has said that it does nothing
- * of it (reply_is_refusal()), also where that ended the connection. */
+/* Whether the last reply that was received said that nothing of the command was
+ * done (reply_is_refusal()), also when it ended the connection. A call that
+ * failed otherwise may have been carried out. */
 bool conn_was_refused(const struct conn *conn);
 
-/* Some server has answered once: what fails now may be a failover. */
+/* Whether any server has ever answered: if so, a failure now may be a failover,
+ * which passes; if not, more likely a wrong setting. */
 bool conn_was_answered(const struct conn *conn);
 
-/* The server that it was last connected to, as host:port; and whether that is
- * the other one's too. */
+/* The server that it was last connected to, as host:port; and whether both were
+ * last connected to the same one. */
 void conn_print_server(const struct conn *conn, char *text, size_t size);
 bool conn_is_at_one(const struct conn *conn, const struct conn *other);
 

@@ -87,7 +87,7 @@ static bool told_of_replicas(const redisReply *reply, unsigned int wanted,
                    "the master has it, and %lld of %u replicas", have, wanted);
 }
 
-/* What a server that cannot says, in words that tell what to change. */
+/* A server that lacks the command, or what it needs: says what to change. */
 static bool told_of_error(const redisReply *reply, struct err *err)
 {
     struct view text = { reply->str, reply->len };

@@ -1,7 +1,7 @@
-/* durability.h - when what was written counts as written.
+/* durability.h - when a write counts as done.
  *
- *   async      the master has it. What it has not passed on dies with it, what
- *              its append-only file has not written through with the machine
+ *   async      the master has it in memory. When it dies, it loses what it has
+ *              neither passed on nor written to its append-only file
  *   replica:N  N replicas have it as well (WAIT)
  *   fsync      the master's disk has it (WAITAOF: Redis 7.2, Valkey, with
  *              appendonly yes)
@@ -28,18 +28,19 @@ struct durability {
 bool durability_parse(struct durability *durability, struct view text,
                       struct err *err);
 
-/* The question is two commands, on one connection. Redis answers the second
- * when all that this connection has written is there, so the first writes: then
- * that is all that anybody had written, also what was sent before a reconnect
- * and found done when it was sent again. Not of async, of which there is
- * nothing to ask. */
+/* The question is two commands, one behind the other on one connection. WAIT
+ * and WAITAOF answer only for what their own connection has written. So the
+ * first command writes a key: whatever anybody wrote before it is then covered,
+ * too, also a call that was sent before a reconnect and found done when it was
+ * sent again. Neither is for async. */
 void durability_mark(struct command *command, const struct names *names,
                      unsigned int partition);
-/* wait_ms: not zero; holds up what is sent behind it for so long. */
+/* wait_ms: not zero. Commands behind it on the connection wait for as long. */
 void durability_ask(struct command *command,
                     const struct durability *durability, uint64_t wait_ms);
-/* Errors: not_durable (kind retry: not yet, says who has it), bad_setting (this
- * server cannot tell), and those of reply.h. */
+/* Reads the reply of durability_ask(). Errors: not_durable (ERR_RETRY: not yet;
+ * the sentence says who has the write), bad_setting (this server cannot say),
+ * and those of reply.h. */
 bool durability_told(const struct durability *durability,
                      const redisReply *reply, struct err *err);
 

@@ -50,7 +50,7 @@ bool endpoint_id_read(struct view id, struct view *name)
     return view_is_utf8(*name) && !memchr(name->data, '\0', name->len);
 }
 
-/* The word is behind the last space, as names may have some. */
+/* The word stands behind the last space, because names may have spaces. */
 bool endpoint_field_read(struct view field, struct view *id, struct view *word)
 {
     const char *space =

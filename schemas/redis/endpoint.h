@@ -1,15 +1,17 @@
 /* endpoint.h - what consumers share about model endpoints, in two keys of the
  * fleet, and the commands for them.
  *
- *   waits   sorted set  <id>, by until when the endpoint wants to be left
- * alone, in ms since 1970 by Redis's clock; kept for eight days after the last
- * write counts  hash        "<id> <count>": a number; "<id> <note>": a text,
- * the latest one; kept for 30 days after the last write
+ *   waits   a sorted set of ids, by the time until which the endpoint wants to
+ *           be left alone (ms since 1970, by Redis's clock); kept for eight
+ * days after the last write counts  a hash: "<id> <count>" is a number, "<id>
+ * <note>" a text, of which the latest stays; kept for 30 days after the last
+ * write
  *
- * An id is "NAME#0123456789abcdef": the name that jobs give it, at most 64
- * bytes, and digits of a hash of name, URL, model and dialect. Names may have
- * spaces and "#"; counts and notes have none. A reader passes over a count or
- * note that it does not know. */
+ * An id is "NAME#0123456789abcdef": the name that jobs give the endpoint, at
+ * most 64 bytes, and digits of a hash of name, URL, model and dialect, so that
+ * two consumers with different settings do not mix. Names may have spaces and
+ * "#"; counts and notes have none. A reader ignores a count or note that it
+ * does not know. */
 #ifndef SCHEMAS_REDIS_ENDPOINT_H
 #define SCHEMAS_REDIS_ENDPOINT_H
 
@@ -34,9 +36,10 @@ struct endpoint_id {
 
 enum endpoint_count {
     COUNT_CALLS,      /* requests */
-    COUNT_PAID_TWICE, /* made again, though the one before may be charged for */
-    COUNT_RECOVERED,  /* replies that were fetched, and so not */
-    COUNT_FAILURES,   /* requests that no reply came of */
+    COUNT_PAID_TWICE, /* requests sent again although the one before may be
+                         charged */
+    COUNT_RECOVERED,  /* replies that were fetched instead */
+    COUNT_FAILURES,   /* requests without a reply */
     ENDPOINT_COUNTS,
 };
 extern const char *const endpoint_count_names[ENDPOINT_COUNTS];
@@ -52,29 +55,30 @@ enum endpoint_note {
 extern const char *const endpoint_note_names[ENDPOINT_NOTES];
 /* hash: at least ENDPOINT_DIGITS hexadecimal digits; the name is cut. */
 struct endpoint_id endpoint_id_make(struct view name, const char *hash);
-/* False: that is none. */
+/* The name in an id; false: it is no id. Borrows from id. */
 bool endpoint_id_read(struct view id, struct view *name);
 
-/* Of a field "<id> <word>" in counts. False: there is no word in it. The id may
- * be none. */
+/* Cuts a field "<id> <word>" of counts in two. False: there is no space in it.
+ * The first part need not be an id: see endpoint_id_read(). */
 bool endpoint_field_read(struct view field, struct view *id, struct view *word);
 
-/* Around the writes to one key, the last of which says how long it is kept: a
- * consumer that is killed between two of them leaves no key that stays for
- * ever. */
+/* MULTI and EXEC, around the writes to one key, the last of which gives it a
+ * time to live: a consumer that is killed in between must not leave a key that
+ * stays for ever. */
 void endpoint_begin(struct command *command);
 void endpoint_end(struct command *command);
 
 /* until: ms since 1970, by Redis's clock. The later of two waits stays. */
 void endpoint_add_wait(struct command *command, const struct names *names,
                        const struct endpoint_id *id, uint64_t until);
-/* All that are over now. */
+/* Removes the waits that are over at that time. */
 void endpoint_drop_waits(struct command *command, const struct names *names,
                          uint64_t now);
 void endpoint_drop_wait(struct command *command, const struct names *names,
                         struct view id);
 void endpoint_keep_waits(struct command *command, const struct names *names);
-/* The reply has an id and its time, in turn, the latest first. */
+/* The reply is an array of ids and times in turn, the latest time first; of
+ * ENDPOINT_MOST_WAITS ids at most. */
 void endpoint_ask_waits(struct command *command, const struct names *names);
 
 void endpoint_add_count(struct command *command, const struct names *names,

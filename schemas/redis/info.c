@@ -90,8 +90,9 @@ static void judge_storage(struct view info, const char *fsync,
                  fsync ? fsync : "");
 }
 
-/* Work in flight has no time to live: volatile-* spares it, but not results and
- * files, whose time has not come. Without a limit nothing is evicted yet. */
+/* Keys of jobs that have not ended have no time to live, so the policies
+ * volatile-* do not evict them, but they may evict results and files too early.
+ * Without a limit of memory nothing is evicted yet. */
 static void judge_eviction(struct view info, struct finding *finding)
 {
     struct view policy = info_value(info, "maxmemory_policy");

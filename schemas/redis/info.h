@@ -1,7 +1,7 @@
 /* info.h - whether a server may be trusted with jobs, by what INFO says of it.
  *
- * Consumers look when they start, quern doctor when it is asked: they judge
- * alike. A fault keeps a consumer from serving, of a warning it says so. */
+ * Consumers look when they start, and quern doctor looks; both judge by this
+ * file. With a fault a consumer does not serve; a warning it only logs. */
 #ifndef SCHEMAS_REDIS_INFO_H
 #define SCHEMAS_REDIS_INFO_H
 
@@ -12,7 +12,8 @@
 
 void info_ask(struct command *command);
 
-/* Of a line "name:value"; empty where there is none. */
+/* The value in the line "name:value", a part of info; empty where there is no
+ * such line. */
 struct view info_value(struct view info, const char *name);
 bool info_is(struct view info, const char *name, const char *value);
 

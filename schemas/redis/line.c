@@ -65,6 +65,7 @@ bool line_open(struct line *line, const struct address *address,
     poll->data = line;
     line->poll = poll;
     *held = true;
+    /* A socket that connects becomes writable when it has, or has failed. */
     return watch(line, UV_WRITABLE, err);
 }
 

@@ -1,8 +1,10 @@
 /* line.h - a wire (wire.h) on a libuv loop: opened, watched, pumped, closed.
  *
- * The poll handle is on the heap and belongs to one connection: libuv gives it
- * back later than the next connection needs its own. So a line that was closed
- * may be opened again at once; closed() tells when the handle is gone. */
+ * The poll handle is on the heap and belongs to one connection, because libuv
+ * closes a handle only some time after uv_close(), when the next connection may
+ * need its own. So a line that was closed may be opened again at once; closed()
+ * says when a handle is gone. The owner, and the struct line in it, must exist
+ * until the last closed(). Only link.c uses it. */
 #ifndef SCHEMAS_REDIS_LINE_H
 #define SCHEMAS_REDIS_LINE_H
 
@@ -13,24 +15,26 @@
 
 struct line {
     redisContext *wire; /* NULL: not open */
-    int seen;           /* UV_READABLE, UV_WRITABLE: since the last pump */
+    int seen;           /* UV_READABLE, UV_WRITABLE, since the last pump */
 
     uv_loop_t *loop;
     uv_poll_t *poll;
-    int polled; /* what poll waits for */
-    void (*stirred)(void *owner);
-    void (*closed)(void *owner); /* once for each line_open() that succeeded */
+    int polled;                   /* what poll waits for */
+    void (*stirred)(void *owner); /* seen has changed */
+    void (*closed)(void *owner);  /* once for each line_open() that set *held */
     void *owner;
 };
 
 void line_init(struct line *line, uv_loop_t *loop, void (*stirred)(void *owner),
                void (*closed)(void *owner), void *owner);
-/* As wire_open(); stirred when that has come to an end. *held: closed() will
- * come, also when it failed. */
+/* As wire_open(); stirred() is called when the connection is made or has
+ * failed. *held: closed() will be called, also when line_open() itself fails;
+ * either way call line_close(). */
 bool line_open(struct line *line, const struct address *address,
                const struct node *node, const char *ip, bool *held,
                struct err *err);
-/* Reads when there is something, writes what there is. */
+/* Reads when the socket is readable, writes what there is to write, and watches
+ * for writability only as long as something is left. */
 bool line_pump(struct line *line, struct err *err);
 void line_close(struct line *line);
 

@@ -1,9 +1,10 @@
 /* link.c - an asynchronous connection to Redis on a libuv loop.
  *
- * Three handles feed the machine: a line's poll handle while there is a socket,
- * one timer for every deadline, and an idle handle for what the owner asked
- * for: it runs before the loop waits again, so commands of one turn of the loop
- * leave in one write, and nothing happens inside the owner's own call. */
+ * Three handles run the machine: a line's poll handle while there is a socket,
+ * one timer for all deadlines, and an idle handle for what the owner has asked
+ * for. The idle handle runs before the loop waits again. So all commands of one
+ * round of the loop leave in one write, and no callback comes from inside a
+ * call of the owner. */
 #include "schemas/redis/link.h"
 
 #include <assert.h>
@@ -47,19 +48,21 @@ struct link {
     struct resolve *resolve;
     char ip[RESOLVE_TEXT];
     struct line line;
-    redisReply *reply; /* that is being answered; kept: NULL */
+    redisReply *reply; /* the one that is being answered; NULL when the owner
+                          has taken it */
     struct pending_replies pending;
 
-    /* Recorded by callbacks and by the owner, heeded by run(). */
-    bool wanted;
-    bool freeing;
-    bool failed;
-    struct err why;
+    /* Set by callbacks and by the owner; heed() acts on them. */
+    bool wanted;    /* link_open() was called */
+    bool freeing;   /* link_free() was called */
+    bool failed;    /* the connection is to be broken */
+    struct err why; /* of failed */
 
     uv_timer_t timer;
-    uint64_t timer_at;
+    uint64_t timer_at; /* when the timer goes off; NEVER: it is stopped */
     uv_idle_t idle;
-    int handles; /* that libuv holds */
+    int handles; /* that libuv still has: the last one to close frees the link
+                  */
     void (*closed)(void *owner);
     void *closed_owner;
 };
@@ -90,7 +93,8 @@ static const struct machine_kind kind = {
     .before = heed,
 };
 
-/* What has failed when the deadline of a state has passed, if it did. */
+/* What has failed when the deadline of a state has passed; NULL: nothing, the
+ * deadline ends a wait. */
 static const char *const late_words[] = {
     [LINK_RESOLVING] = "no address in time",
     [LINK_CONNECTING] = "no connection in time",
@@ -107,7 +111,8 @@ static void enter(struct link *link, enum link_state state, uint64_t limit_ms)
     link->deadline = limit_ms == NEVER ? NEVER : link->entered + limit_ms;
 }
 
-/* Recorded only: run() breaks the connection. Always AGAIN. */
+/* Only notes the failure: heed() breaks the connection before the next step.
+ * Always AGAIN, so that a step may end in return fail(...). */
 static enum pace fail(struct link *link, const struct err *why)
 {
     link->failed = true;
@@ -146,7 +151,8 @@ static void on_timer(uv_timer_t *timer)
 {
     struct link *link = timer->data;
 
-    /* What came in while the loop was busy is not late. */
+    /* A reply may have come while the loop was busy: read before judging that
+     * it is late. */
     if (link->line.wire)
         link->line.seen |= UV_READABLE;
     link->timer_at = NEVER;
@@ -192,6 +198,8 @@ static void soon(struct link *link)
     uv_idle_start(&link->idle, on_idle);
 }
 
+/* Sets the timer to the next deadline: that of the state or of the oldest call.
+ */
 static void arm(struct link *link)
 {
     uint64_t pending = link->pending.deadline;
@@ -226,7 +234,8 @@ static bool open_line(struct link *link, const char *ip, struct err *err)
 
 /* ------------------------------------------------------------------ calls */
 
-/* A subscriber is told: confirmations, messages, or that it may not. */
+/* What a subscriber receives: a confirmation, a message, or the error that it
+ * may not subscribe. */
 static void push(struct link *link, const redisReply *reply)
 {
     struct err why;
@@ -310,6 +319,8 @@ static enum pace step_closed(void *owner)
     struct link *link = owner;
     if (!link->freeing)
         return link->wanted ? start(link) : WAIT;
+    /* hang_up() has begun to close the line's handle; when the last handle is
+     * closed, destroy() frees the link. */
     if (!uv_is_closing((uv_handle_t *)&link->timer)) {
         uv_close((uv_handle_t *)&link->timer, on_closed);
         uv_close((uv_handle_t *)&link->idle, on_closed);
@@ -385,6 +396,7 @@ static enum pace step_ready(void *owner)
                        ? fail_text(link, "a call was not answered "
                                          "within its time")
                        : WAIT;
+        /* link_keep_reply() may take it over and leave NULL here. */
         link->reply = reply;
         answer(link, reply);
         freeReplyObject(link->reply);
@@ -399,8 +411,8 @@ static enum pace step_backoff(void *owner)
     return uv_now(link->loop) >= link->deadline ? start(link) : WAIT;
 }
 
-/* On the way: nobody has heard of the server that failed, another comes next.
- */
+/* Whether another server is tried at once. Only before the link was ready: the
+ * owner has not heard of this try, and need not. */
 static bool try_another(struct link *link)
 {
     if (link->machine.state == LINK_READY) {
@@ -425,6 +437,8 @@ static void lose(struct link *link)
         enter(link, LINK_BACKOFF, 0);
         return;
     }
+    /* The state first: a callback below may call link_send(), which must find
+     * that the link is not ready, or link_free(). */
     enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
     pending_answer_all(&link->pending, &why);
     if (link->events.on_lost)
@@ -441,7 +455,7 @@ static void shut(struct link *link)
     pending_answer_all(&link->pending, &why);
 }
 
-/* What was recorded since the last step and comes before the next one. */
+/* Before each step: what was noted since the last one. */
 static void heed(void *owner)
 {
     struct link *link = owner;
@@ -461,6 +475,7 @@ static void run(struct link *link)
     bool inside = link->machine.running;
 
     machine_run(&link->machine);
+    /* Deadlines are settled only when the outermost run is over. */
     if (!inside)
         arm(link);
 }

@@ -1,6 +1,6 @@
 /* link.h - an asynchronous connection to Redis on a libuv loop.
  *
- *                  .------- another is named --.
+ *                  .-- another server is named -.
  *                  v                           |
  *   CLOSED --> RESOLVING --> CONNECTING --> GREETING --> READY
  *                ^  |            |             |           |
@@ -16,8 +16,9 @@
  * would answer the next call. So does an error reply that only another
  * connection, or another server, cures (reply.h).
  *
- * Callbacks come from the loop, never from inside a function of this page, and
- * may call any of them. Programs ignore SIGPIPE. */
+ * Callbacks come from the loop, never from inside a function of this header,
+ * and may call any of these functions, link_free() too. A program that uses it
+ * must ignore SIGPIPE. */
 #ifndef SCHEMAS_REDIS_LINK_H
 #define SCHEMAS_REDIS_LINK_H
 
@@ -31,18 +32,20 @@ struct link;
 
 struct link_events { /* each may be NULL */
     void (*on_ready)(void *owner);
-    /* Also when it could not connect: redis_refused is worth giving up for. */
+    /* Also when it could not connect. It tries again by itself, even after
+     * redis_refused (a wrong password), where the owner may rather give up. */
     void (*on_lost)(void *owner, const struct err *why);
     void (*on_push)(void *owner, const redisReply *message); /* SUBSCRIBE */
 };
 
-/* reply: borrowed, valid during the call; NULL when the link broke first, and
- * then why says so. Any other error reply arrives as a reply. */
+/* reply: borrowed, valid during the call. NULL when the link broke first: then
+ * why says so, and the command may have been carried out. An error reply that
+ * does not break the link arrives as a reply. */
 typedef void link_done(void *owner, const redisReply *reply,
                        const struct err *why);
 
-/* Copies the address. slot: of every key that will be asked for (slot.h). role
- * appears in CLIENT LIST. */
+/* Copies the address and the role. slot: of all keys that will be asked for
+ * (slot.h). role appears in CLIENT LIST. Freed by link_free(). */
 struct link *link_new(uv_loop_t *loop, const struct address *address,
                       unsigned int slot, const char *role,
                       struct link_events events, void *owner);
@@ -50,23 +53,27 @@ void link_open(struct link *link);
 bool link_is_ready(const struct link *link);
 
 /* False when the link is not ready: nothing was sent, done will not be called.
- * deadline_ms: from now. done may be NULL (errors then only break the link). */
+ * Otherwise done is called exactly once. The command is copied. deadline_ms:
+ * from now. done may be NULL, when nobody wants the reply. */
 bool link_send(struct link *link, const struct command *command,
                uint64_t deadline_ms, link_done *done, void *owner);
 
-/* Within a link_done: the reply is the caller's, freeReplyObject() it. */
+/* Within a link_done: takes the reply over, to be freed by freeReplyObject().
+ */
 redisReply *link_keep_reply(struct link *link);
 
-/* Makes the link a subscriber of one channel and of nothing else, on_push gets
- * its messages; repeated by the link after every reconnect. What was published
- * in between is lost, as pub/sub has it. */
+/* Makes the link a subscriber of one channel: on_push gets its messages, and
+ * link_send() may not be called any more. The link subscribes again after every
+ * reconnect; messages in between are lost, as always with pub/sub. */
 void link_subscribe(struct link *link, struct view channel);
 
-/* Sentinels say that the master is at that node: a connection to another one is
- * broken, and one that is to be tried again is tried now. */
+/* Sentinels say that the master is at that node. A connection to another one is
+ * broken; a link that waits for its next try tries now. */
 void link_switch(struct link *link, const struct node *master);
 
-/* Answers what is unanswered, closes, frees; closed(owner) when all is gone. */
+/* From the loop: answers every unanswered call (with NULL), closes and frees
+ * the link, then calls closed(owner), which may be NULL. Until then callbacks
+ * may come, so the owner must exist until closed(). */
 void link_free(struct link *link, void (*closed)(void *owner), void *owner);
 
 #endif

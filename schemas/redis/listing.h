@@ -1,19 +1,20 @@
-/* listing.h - what operators list and ask: jobs by where they stand and what
- * has ended, one of them explained, figures of every minute, and the removal of
- * old ones. Steps as those of transition.h; library/list.lua has the walk. */
+/* listing.h - what operators list and ask: jobs by the place where they stand,
+ * jobs that have ended, what one job waits for, figures of every minute; and
+ * the removal of old jobs. Steps as those of transition.h; library/list.lua has
+ * the walk. */
 #ifndef SCHEMAS_REDIS_LISTING_H
 #define SCHEMAS_REDIS_LISTING_H
 
 #include "schemas/redis/transition.h"
 
-/* Of which jobs; empty: of any. */
+/* Which jobs to list; an empty member: any. */
 struct job_filter {
     struct view states; /* words: "queued in_progress" */
     struct view places; /* words: "running stream lane behind later ended" */
     struct view queue, tenant, session;
-    struct view worker;     /* that runs it, or ran it last */
-    struct view error_code; /* it has ended with */
-    struct view reason;     /* it waits for */
+    struct view worker;     /* which runs the job, or ran it last */
+    struct view error_code; /* with which it has ended */
+    struct view reason;     /* why it waits */
     uint64_t since, until;  /* ms since 1970: of the end, or of the submit
                                where there is none yet; 0: any */
 };
@@ -25,20 +26,23 @@ enum {
     LISTING_TIDY_STEP = 256,    /* keys */
 };
 
-/* Some jobs of a partition, up to count. cursor: of the answer before; empty:
- * from the beginning. An answer may have none, and there are more. */
+/* Some jobs of a partition, up to count. cursor: that of the answer before;
+ * empty: from the beginning. An answer may have no rows although there are more
+ * jobs: only an empty cursor ends the walk. Jobs move meanwhile: one may be
+ * listed twice, or not at all. */
 void transition_jobs(struct command *command, const struct names *names,
                      unsigned int partition, struct view cursor, uint64_t count,
                      const struct job_filter *filter);
 
 struct job_row {
     struct view id, place, queue, tenant, session, worker, reason, priority;
-    struct view call; /* that it waits for an approval of */
+    struct view call; /* the call for whose approval it waits */
     struct view error_code;
     int state;                                      /* enum job_state */
     uint64_t submitted_at, started_at, finished_at; /* ms since 1970; 0: not */
-    uint64_t attempts, tokens, cost; /* micro-dollars; of one that has ended */
-    uint64_t due_at; /* its lease ends, or it goes on; 0: not known */
+    uint64_t attempts, tokens, cost; /* tokens and micro-dollars only of a job
+                                        that has ended */
+    uint64_t due_at; /* when its lease ends, or it goes on; 0: not known */
 };
 /* cursor: empty when that was all; rows: of reply->element[1]. */
 bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
@@ -46,7 +50,8 @@ bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
 bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,
                         struct err *err);
 
-/* Pairs of a name and its value: schemas/FUNCTIONS.md. */
+/* One job explained, as pairs of name and value: "Pairs of explain" in
+ * schemas/FUNCTIONS.md. */
 void transition_explain(struct command *command, const struct names *names,
                         struct view id);
 bool transition_explained(const redisReply *reply, size_t *pairs,
@@ -58,8 +63,8 @@ bool transition_explained(const redisReply *reply, size_t *pairs,
 void transition_figures(struct command *command, const struct names *names,
                         unsigned int partition, struct view queue,
                         uint64_t first, size_t periods);
-/* A field: which of the ten minutes; what: s c i f x t m; w, r with the number
- * of a bucket, from 0. False: it is none. */
+/* Reads the name of a field. minute: 0 to 9; what: a letter, see
+ * schemas/KEYS.md; bucket: of w and r, from 0. False: it is no such field. */
 bool figure_read(struct view field, unsigned int *minute, char *what,
                  size_t *bucket);
 

@@ -34,7 +34,8 @@ bool names_init(struct names *names, const char *prefix, struct err *err)
     return true;
 }
 
-/* Every part is bounded before it comes here, so that a key always fits. */
+/* Every part is bounded before it comes here, so a key always fits; a bug that
+ * breaks this must not give a key that is cut. */
 __attribute__((format(printf, 1, 2))) static struct key
 key_make(const char *format, ...)
 {
@@ -78,6 +79,8 @@ static int digit_value(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* Strict: only the form that names_encode() makes. Two forms of one label would
+ * make two keys of one. */
 bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1])
 {
     size_t len = 0;

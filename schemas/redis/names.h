@@ -12,15 +12,15 @@
  *                                 channel on which the same bytes are published
  *   ROOT result:<id>              string (schemas/message/result.h)
  *   ROOT idem:<tenant>:<key>      string: the job's id
- *   ROOT unique:<tenant>:<key>    string: id of the one that has not ended
- *   ROOT dead:<queue>             sorted set of ids by time: failed for good
- *   ROOT control                  channel: "cancel <id>" wakes beats early,
+ *   ROOT unique:<tenant>:<key>    string: id of the job that has the key
+ *   ROOT dead:<queue>             sorted set: ids of failed jobs, by the time
+ * of their end ROOT control                  channel: "cancel <id>",
  *                                 "pause|resume <queue>", "drain <consumer>"
  *   ROOT blob:<sha256>            string: bytes of a file or image
  *   ROOT refs:<sha256>            sorted set of who needs that blob
  *   ROOT session:<tenant>/<name>  hash: a session (schemas/message/session.h)
- *   ROOT sessions                 sorted set of <tenant>/<name> by when the
- *                                 session expires
+ *   ROOT sessions                 sorted set: <tenant>/<name>, by the time when
+ *                                 the session expires
  *   ROOT line:<tenant>/<name>     sorted set: jobs of the session that have not
  *                                 ended; the first may run
  *
@@ -28,44 +28,49 @@
  *                                 list of "<place>:<id>:<body>": jobs of one
  *                                 tenant that wait outside of the work streams;
  *                                 up to 1 KiB of body, else it has its own key
- *   ROOT lanes:<queue>            hash: tenant, how many stand in its lanes
+ *   ROOT lanes:<queue>            hash: tenant, how many jobs wait in its lanes
  *   ROOT behind:<queue>           set: ids that only wait for others of their
  *                                 session
  *   ROOT ready:<queue>/<tenant>   sorted set: ids that stand in the streams and
- *                                 were not started, by when they came
+ *                                 were not started, by the time when they came
  *   ROOT running:<queue>/<tenant> set: ids that run; only where a limit is set
- *   ROOT rate:<queue>/<tenant>    string: when the tenant's rate is used up to
+ *   ROOT rate:<queue>/<tenant>    string: until when the tenant's rate is used
+ *                                 up
  *   ROOT spent:<queue>/<tenant>   hash: what of its budget the tenant has spent
  *                                 in this period
- *   ROOT leases:<queue>           sorted set: ids that run, by when their lease
- *                                 ends
+ *   ROOT leases:<queue>           sorted set: ids that run, by the end of their
+ *                                 lease
  *   ROOT scheduled:<queue>        sorted set: ids in states scheduled and
- *                                 waiting by when they go on
+ *                                 waiting, by the time when they go on
  *   ROOT resting:<reason>:<queue> sorted set: those of them that wait for a
  *                                 budget or an endpoint
- *   ROOT wakes:<queue>            sorted set: tenants by when their lanes may
- *                                 have room
- *   ROOT deadlines                sorted set: ids of jobs with a deadline by it
+ *   ROOT wakes:<queue>            sorted set: tenants, by the time when jobs of
+ *                                 their lanes may start
+ *   ROOT deadlines                sorted set: ids of jobs with a deadline, by
+ *                                 that deadline
  *   ROOT mark                     string: see durability.h
  *   ROOT taken:<consumer>         string: ticket and ids of its last take
  *   ROOT queues                   set: queues that are served, or had a job
  *   ROOT queue:<queue>            hash: settings of operators (operate.h)
- *   ROOT schedules                sorted set: names by when they are due
- *   ROOT schedule:<name>          hash: one of them (operate.h)
- *   ROOT workers                  sorted set: consumers by their last report
- *   ROOT worker:<consumer>        hash: what it says of itself (upkeep.h)
+ *   ROOT schedules                sorted set: names of schedules, by the time
+ *                                 when they are due
+ *   ROOT schedule:<name>          hash: a schedule (operate.h)
+ *   ROOT workers                  sorted set: consumers, by their last report
+ *   ROOT worker:<consumer>        hash: what it reports of itself (upkeep.h)
+ *
+ * schemas/KEYS.md has all keys, with their times to live.
  *
  * A tenant, or the name of a session, is a label: any UTF-8 (label_is_valid()).
  * Wherever <tenant> stands above, and the <name> of a session, also in members
  * of sets and fields of hashes, it is encoded: see names_encode(). Facts and
  * messages have the label itself.
  *
- * Beside the partitions, "<prefix>fleet" is a hash of what all of the fleet
- * agree on: partitions, how many there are. All of one tenant is in one of
- * them, so that its keys may be unique and its limits exact. In the same slot:
+ * Beside the partitions, the hash "<prefix>fleet" says how many partitions the
+ * fleet has. All jobs of one tenant are in one of them, so that idempotency
+ * keys are unique and limits exact. In the same slot of a cluster:
  *
- *   <prefix>{<prefix>fleet}:waits   sorted set: endpoints of models that want
- *                                   to be left alone, by until when
+ *   <prefix>{<prefix>fleet}:waits   sorted set: model endpoints that want to be
+ *                                   left alone, by the time until which
  *                                   (endpoint.h)
  *   <prefix>{<prefix>fleet}:counts  hash: requests to endpoints
  */
@@ -106,18 +111,22 @@ struct encoded_label {
     char text[3 * MAX_NAME_BYTES + 1];
 };
 struct encoded_label names_encode(struct view label);
-/* The label of it, NUL-terminated; false: that is no encoded label. */
+/* The label of an encoded one, NUL-terminated; false: it is not encoded as
+ * names_encode() does, or no label. */
 bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1]);
 
-/* tenant: the label, not encoded, here and in what follows. */
-/* Of a tenant's jobs, sessions and blobs, in a fleet of so many partitions. */
+/* Here and in what follows, tenants and sessions are the labels, not encoded,
+ * and ids are valid (id_parse()); names of queues have at most MAX_NAME_BYTES.
+ * These are asserted. */
+/* The partition of a tenant's jobs, sessions and blobs, in a fleet of so many.
+ */
 unsigned int names_partition(struct view tenant, unsigned int partitions);
-/* In a cluster: of all keys of the partition. */
+/* The slot in a cluster of all keys of the partition. */
 unsigned int names_slot(const struct names *names, unsigned int partition);
 
 #define NAMES_FLEET_PARTITIONS "partitions"
 struct key names_fleet(const struct names *names);
-/* "waits", "counts": beside it. */
+/* what: "waits" or "counts". */
 struct key names_of_fleet(const struct names *names, const char *what);
 
 struct key names_root(const struct names *names, unsigned int partition);

@@ -115,7 +115,7 @@ bool transition_stated(const redisReply *reply, struct queue_stats *stats,
     return true;
 }
 
-/* As OWN_FAULTS in library/ends.lua. */
+/* The same codes as OWN_FAULTS in library/ends.lua. */
 bool transition_is_own_fault(struct view error_code)
 {
     static const char *const codes[] = {

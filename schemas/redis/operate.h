@@ -4,41 +4,49 @@
 
 #include "schemas/redis/transition.h"
 
-/* A failed job of the dead runs again, under its id: what is counted is zero,
- * its result is gone. Its journal stays, so it goes on behind its last record
- * and pays nothing twice; a cell that failed is such a record. anew: from the
- * beginning. late: it is not among the dead, or its body has expired. ticket:
- * of this wish, up to 64 bytes; the same again, after a lost reply, changes
- * nothing even when the job has failed once more.
+/* Runs a dead job again, under its id: all its counts are zero, and its result
+ * is deleted. Its journal stays, so it goes on behind the last record and pays
+ * for nothing twice; a cell that failed is a record, too, and is not run again.
+ * anew: from the beginning. late: it is not among the dead, or its body has
+ * expired. ticket: a text of up to 64 bytes for this call; a second call with
+ * it, after a lost reply, changes nothing, even when the job has failed again.
  *
- * Its events begin again with a job.queued (requeued), counted on from its
- * job.failed: who saw that has seen the end of what he followed, and who
- * follows it from now on sees it as a job whose first events have gone. */
+ * Its events begin anew with a job.queued (requeued), but seq counts on from
+ * its job.failed. So a client that saw job.failed is done, and one that follows
+ * the job from now on sees a job whose first events have gone. */
 void transition_requeue(struct command *command, const struct names *names,
                         struct view id, bool anew, struct view ticket);
 bool transition_requeued(const redisReply *reply, bool *late, struct err *err);
 
-/* One of the dead, also an entry-..., goes for good. late: it is not there. */
+/* Deletes one of the dead, also an entry-..., for good. late: it is not among
+ * the dead. */
 void transition_forget(struct command *command, const struct names *names,
                        unsigned int partition, struct view queue,
                        struct view id);
 bool transition_forgotten(const redisReply *reply, bool *late, struct err *err);
 
-/* What waits in the queue (streams, lanes, lines, scheduled) is cancelled, up
- * to count (512) in one step; again while more. dry: only how many there are.
- */
+/* Cancels what waits in the queue (in streams, lanes, lines, scheduled), up to
+ * count (512) in one step; call again while more. dry: only says how many there
+ * are. */
 void transition_purge(struct command *command, const struct names *names,
                       unsigned int partition, struct view queue, uint64_t count,
                       bool dry);
 bool transition_purged(const redisReply *reply, uint64_t *jobs, bool *more,
                        struct err *err);
 
-/* paused: 1. max_depth: jobs that wait, those that come later included;
- * tenant_depth: jobs of a tenant that wait, without those. tenant_running:
- * jobs of a tenant at once. tenant_rate: starts in tenant_rate_ms, so many at
- * once, then evenly. Of one tenant alone: "tenant_depth:<tenant>" and so on. An
- * empty value removes the setting. A lower limit holds for starts from then on.
- * Control is told "pause <queue>" or "resume <queue>". */
+/* Settings of a queue:
+ *
+ *   paused           1: no job of the queue starts
+ *   max_depth        how many jobs may wait, with those that are scheduled
+ *   tenant_depth     how many jobs of a tenant may wait, without those
+ *   tenant_running   how many jobs of a tenant run at once
+ *   tenant_rate      how many start in tenant_rate_ms: at once, then evenly
+ *   tenant_tokens, tenant_cost, tenant_budget_ms
+ *                    a tenant's budget, see spend.h
+ *
+ * "tenant_depth:<tenant>" and so on are of one tenant. An empty value removes
+ * the setting. A lower limit holds for starts from then on. A change of paused
+ * is published on the channel control: "pause <queue>" or "resume <queue>". */
 struct queue_setting {
     struct view name, value;
 };
@@ -50,51 +58,54 @@ struct queue_stats {
     bool paused;
     uint64_t ready; /* in the streams, not started */
     uint64_t running;
-    uint64_t lanes;     /* waiting outside of them: in lanes and lines */
-    uint64_t tenants;   /* that have a lane */
-    uint64_t scheduled; /* later, or waiting: retry, backoff, approval */
+    uint64_t lanes;   /* that wait outside of the streams: in lanes and lines */
+    uint64_t tenants; /* that have a lane */
+    uint64_t scheduled; /* in states scheduled and waiting */
     uint64_t dead;
-    uint64_t budget, endpoint; /* scheduled because of a tenant's budget; of a
-                                  model endpoint that is left alone */
-    uint64_t oldest_ms; /* the first that may start could have for so long;
-                           0: none may */
+    uint64_t budget, endpoint; /* those of scheduled that wait for a tenant's
+                                  budget, for a model endpoint */
+    uint64_t oldest_ms; /* for how long the oldest job that may start has waited
+                           in a stream; 0: there is none */
 };
 void transition_stats(struct command *command, const struct names *names,
                       unsigned int partition, struct view queue);
 bool transition_stated(const redisReply *reply, struct queue_stats *stats,
                        struct err *err);
 
-/* A failure with that code is of what a person asked for: the job is not kept
- * among the dead. */
+/* Whether a failure with that code is a fault in what a person asked for: then
+ * the job is not kept among the dead. library/ends.lua has the same list. */
 bool transition_is_own_fault(struct view error_code);
 
-/* A consumer is asked to drain, or no longer; control is told "drain
- * <consumer>". It holds for the name, over restarts, until it is taken back.
- * Unknown: no consumer of that name has reported lately, or is to drain. */
+/* Asks a consumer to drain, or takes that back; "drain <consumer>" is published
+ * on control. A drain holds for the name, over restarts, until it is taken
+ * back. unknown_job: no consumer of that name has reported lately, and none is
+ * to drain. */
 void transition_drain(struct command *command, const struct names *names,
                       unsigned int partition, struct view consumer, bool drain);
 
-/* Replaces the one of that name, in the tenant's partition. The first
- * SCHEDULE_ID in its body gives way to the id of each job. */
+/* Sets a schedule, in place of the one of that name in the tenant's partition.
+ * In each job, the first SCHEDULE_ID of the body is replaced by the job's id.
+ */
 #define SCHEDULE_ID "00000000-0000-7000-8000-000000000000"
 struct schedule {
     struct view name;
-    struct view spec; /* as promote gives it back: for the consumer to read */
-    struct view zone;
-    uint64_t next_at;         /* ms since 1970 */
+    struct view spec; /* see schemas/message/cron.h; Redis does not read it, and
+                         promote answers it to the consumer */
+    struct view zone; /* see schemas/message/zone.h */
+    uint64_t next_at; /* ms since 1970 */
     const struct submit *job; /* without id, idempotency key and not_before */
 };
 void transition_schedule_set(struct command *command, const struct names *names,
                              unsigned int partition,
                              const struct schedule *schedule);
-/* next_at: when it goes off first, of one that goes on. Answered as
- * transition_schedule_rm(): whether there was one. */
+/* Pauses a schedule, or resumes it; next_at: when it goes off next after that.
+ * Read the reply by transition_schedule_removed(): is there such a schedule. */
 void transition_schedule_pause(struct command *command,
                                const struct names *names,
                                unsigned int partition, struct view name,
                                bool pause, uint64_t next_at);
-/* Submits its job now, under that id: answered as a submit. Unknown: there is
- * none of that name here. */
+/* Submits the schedule's job now, under that id; answered as a submit.
+ * unknown_job: the partition has no schedule of that name. */
 void transition_schedule_run(struct command *command, const struct names *names,
                              unsigned int partition, struct view name,
                              struct view id);

@@ -1,7 +1,8 @@
 /* partitions.h - how many partitions the keys of a fleet are divided into.
  *
- * The fleet's first consumer sets it, for good: jobs, sessions and limits of a
- * tenant are where that number puts them. */
+ * The fleet's first consumer sets the number, and it never changes: it decides
+ * in which partition the jobs, sessions and limits of a tenant are, and nothing
+ * would move them. */
 #ifndef SCHEMAS_REDIS_PARTITIONS_H
 #define SCHEMAS_REDIS_PARTITIONS_H
 
@@ -15,7 +16,9 @@
 void partitions_set(struct command *command, const struct names *names,
                     size_t count);
 void partitions_ask(struct command *command, const struct names *names);
-/* Errors: bad_setting (that is no number of partitions), those of reply.h. */
+/* Reads the reply of partitions_ask(). A fleet without the number cannot be
+ * told from one with a wrong one: callers set it first. Errors: bad_setting (no
+ * number of 1 to NAMES_MAX_PARTITIONS), those of reply.h. */
 bool partitions_read(const redisReply *reply, const struct names *names,
                      size_t *count, struct err *err);
 

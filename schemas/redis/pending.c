@@ -38,6 +38,7 @@ bool pending_answer(struct pending_replies *pending, const redisReply *reply)
 
     if (!entry)
         return false;
+    /* Off the list first: done() may add calls. */
     pending->first = entry->next;
     if (!pending->first)
         pending->end = &pending->first;
@@ -49,6 +50,7 @@ void pending_answer_all(struct pending_replies *pending, const struct err *why)
 {
     struct pending_reply *entry = pending->first;
 
+    /* Emptied first: a call that done() adds is not one of these. */
     pending_init(pending);
     while (entry) {
         struct pending_reply *next = entry->next;
@@ -57,8 +59,9 @@ void pending_answer_all(struct pending_replies *pending, const struct err *why)
     }
 }
 
-/* The deadline may be that of a call long answered: only when it has passed is
- * the list walked for the one that is next. */
+/* The deadline kept may be that of a call that was answered long ago. The list
+ * is walked for the earliest one only when it has passed, so that answering a
+ * call costs nothing. */
 bool pending_are_late(struct pending_replies *pending, uint64_t now)
 {
     if (now < pending->deadline)

@@ -1,6 +1,9 @@
-/* pending.h - the calls of a link that wait for their replies, in order. */
-#ifndef SCHEMAS_REDIS_CALLS_H
-#define SCHEMAS_REDIS_CALLS_H
+/* pending.h - the calls of a link that wait for their replies, in order.
+ *
+ * Redis answers the commands of one connection in their order, so the next
+ * reply always belongs to the first call. Only link.c uses it. */
+#ifndef SCHEMAS_REDIS_PENDING_H
+#define SCHEMAS_REDIS_PENDING_H
 
 #include "schemas/redis/link.h"
 
@@ -23,7 +26,8 @@ void pending_init(struct pending_replies *pending);
 void pending_add(struct pending_replies *pending, link_done *done, void *owner,
                  uint64_t deadline);
 
-/* Answers the oldest; false when there is none. */
+/* Takes the oldest call off and calls its done(), which may add calls; false
+ * when there is none. */
 bool pending_answer(struct pending_replies *pending, const redisReply *reply);
 /* Answers all with NULL. Calls added meanwhile are not among them. */
 void pending_answer_all(struct pending_replies *pending, const struct err *why);

@@ -1,9 +1,13 @@
 /* reply.c - what an error reply means, to a connection and to a queue.
  *
  * ASK and TRYAGAIN are waited out, not followed. While a slot moves, a node
- * redirects what names a key that it lacks, and the key of a function call is
- * its partition's root, which never exists: the call would go where the job is
- * not yet, and find it gone. When the slot has moved, MOVED says so. */
+ * redirects each command whose key it does not have. The key of a function call
+ * is its partition's root, which never exists: so the call would go to the new
+ * node before the job is there, and find no job. When the slot has moved, MOVED
+ * says so.
+ *
+ * The first row of the table whose text begins the error is the one; the last
+ * row takes every error. */
 #include "schemas/redis/reply.h"
 
 #include <string.h>
@@ -15,7 +19,8 @@ struct error_meaning {
     enum err_kind kind;
     const char *code;
     enum reply_cure cure;
-    bool ours; /* the first word says it to programs; people get the rest */
+    bool ours; /* a refusal of the library: the first word is for programs, and
+                  is cut off the sentence for people */
 };
 
 #define OURS(word, kind, code)                                                 \
@@ -116,8 +121,8 @@ bool reply_ok(const redisReply *reply, struct err *err)
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));
 }
 
-/* What a function's own command was refused names the script: the function may
- * have written before. */
+/* When a command inside a function is refused, the error names the script. Then
+ * the function may have written before, so nothing can be said. */
 bool reply_is_refusal(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && !strstr(reply->str, "script: ");

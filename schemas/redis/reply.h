@@ -6,13 +6,13 @@
 
 #include "schemas/message/err.h"
 
-/* Returns false and fills err when the reply is an error. NOAUTH, WRONGPASS,
- * NOPERM, WRONGTYPE and our own refusals (schemas/redis/transition.h) reject,
- * all else may pass. */
+/* Returns false and fills err when the reply is an error, or NULL. Errors that
+ * come again with the same command (NOAUTH, WRONGPASS, NOPERM, WRONGTYPE, most
+ * refusals of transition.h) are ERR_REJECT, all others ERR_RETRY. */
 bool reply_ok(const redisReply *reply, struct err *err);
 
-/* What helps against it. link and conn see to the first two themselves: to
- * their owners such a reply is a lost connection. */
+/* What helps against an error reply. link and conn deal with the first two
+ * themselves: for their owners such a reply is a lost connection. */
 enum reply_cure {
     CURE_FOLLOW, /* MOVED: to the node that it names */
     CURE_RENEW,  /* a new connection: the server is not what it was */
@@ -23,7 +23,7 @@ enum reply_cure {
 };
 enum reply_cure reply_cure(const redisReply *reply);
 
-/* An error that says: nothing of the command was done. */
+/* Whether it is an error that says that nothing of the command was done. */
 bool reply_is_refusal(const redisReply *reply);
 
 #endif

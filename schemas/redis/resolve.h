@@ -1,7 +1,7 @@
-/* resolve.h - the address of a host, found without holding up the loop.
+/* resolve.h - looks up the address of a host without blocking the loop.
  *
- * hiredis asks the resolver itself and waits for it: while the name server is
- * away, so would every conversation of the process. */
+ * hiredis would look it up itself and block: while a name server is away, every
+ * conversation of the process would wait. */
 #ifndef SCHEMAS_REDIS_RESOLVE_H
 #define SCHEMAS_REDIS_RESOLVE_H
 
@@ -16,15 +16,17 @@ typedef void resolve_done(void *owner, const char *ip, const struct err *why);
 
 struct resolve;
 
-/* attempt: a host may have several addresses, each attempt takes the next.
- * NULL: no name that could be looked up. */
+/* done is called once from the loop, and frees the request. attempt: a host may
+ * have several addresses, and each attempt takes the next one. NULL: the lookup
+ * could not be started; done will not be called. */
 struct resolve *resolve_start(uv_loop_t *loop, const char *host,
                               unsigned int attempt, resolve_done *done,
                               void *owner, struct err *err);
-/* done will not be called. The loop holds the request until it has ended. */
+/* done will not be called. Accepts NULL. The loop frees the request when it has
+ * ended, so the loop must run on. */
 void resolve_cancel(struct resolve *resolve);
 
-/* Needs no looking up. */
+/* Whether the host is a numeric address, which needs no lookup. */
 bool resolve_is_numeric(const char *host);
 
 #endif

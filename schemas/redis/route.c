@@ -10,10 +10,10 @@
 #include "schemas/redis/wire.h"
 
 enum {
-    MAX_NODES = 64, /* to ask, of a cluster */
-    MAX_HOPS = 5,   /* then they send us in circles */
-    PATIENCE_MS = 5000,
-    SHORT_PATIENCE_MS = 1000,
+    MAX_NODES = 64,           /* to ask, of a cluster */
+    MAX_HOPS = 5,             /* more: servers name each other in a circle */
+    PATIENCE_MS = 5000,       /* for one step, where there is one server */
+    SHORT_PATIENCE_MS = 1000, /* where there are others to try */
 };
 
 void route_init(struct route *route, const struct address *address,
@@ -126,6 +126,7 @@ static bool node_is(const struct node *a, const struct node *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
+/* The server has named another one. */
 static enum route_step go_to(struct route *route, const struct node *node,
                              struct err *err)
 {
@@ -169,7 +170,8 @@ static enum route_step hear_sentinel(struct route *route,
     return go_to(route, &node, err);
 }
 
-/* ["master", ...]. A login that may not ask will be told by READONLY. */
+/* ["master", ...]. An error is no failure: the login may not call ROLE. If the
+ * server is a replica, READONLY will say so. */
 static enum route_step hear_role(struct route *route, const redisReply *reply,
                                  struct err *err)
 {
@@ -211,9 +213,9 @@ static bool has_slot(const redisReply *range, unsigned int slot)
            range->element[1]->integer >= (long long)slot;
 }
 
-/* [[first, last, master, replica...], ...]: who has the slot, and who else may
- * be asked another time, the living first: the address' own may be long gone.
- */
+/* [[first, last, master, replica...], ...]. Finds the master of the slot, and
+ * learns which nodes can be asked another time: the masters, and the replicas
+ * of our slot. Those of the address come last, since they may be gone. */
 static enum route_step hear_slots(struct route *route, const redisReply *reply,
                                   struct err *err)
 {
@@ -246,6 +248,7 @@ static enum route_step hear_slots(struct route *route, const redisReply *reply,
 enum route_step route_hear(struct route *route, const redisReply *reply,
                            struct err *err)
 {
+    /* The last reply of the greeting is the answer to ask_the_way(). */
     bool asks = route->address.kind != ADDRESS_SERVER;
     bool answer = asks && route->owed == 1;
     bool role =

@@ -6,6 +6,8 @@
 
 #include "schemas/redis/step.h"
 
+/* Puts tenant/name together in the first part of scratch[1]; add_blobs() has
+ * the rest of it. Both must stay until the command has been sent. */
 static void add_session(struct command *command, struct session_key session)
 {
     char *text = command->scratch[1];
@@ -45,10 +47,11 @@ bool transition_session_claimed(const redisReply *reply,
     return true;
 }
 
-/* One argument: there may be none of them, or both. */
+/* One argument with the blobs of variables and history, as words: none of them,
+ * one, or both. */
 static void add_blobs(struct command *command, const struct session_save *save)
 {
-    enum { SESSION_LEN = 800 }; /* the session's name is before it */
+    enum { SESSION_LEN = 800 }; /* more than two encoded labels and a slash */
     char *text = command->scratch[1] + SESSION_LEN;
     size_t room = sizeof(command->scratch[1]) - SESSION_LEN;
     bool both = save->picture.len > 0 && save->history.len > 0;

@@ -1,9 +1,10 @@
-/* session.h - sessions that outlive their jobs: whose turn it is, and what is
- * known of one. Steps as those of transition.h, fenced by the job's epoch.
+/* session.h - sessions that outlive their jobs: which job has the turn, and the
+ * session's record. Steps as those of transition.h; a caller whose epoch is
+ * over is refused.
  *
- * Of the jobs that name a session to submit only the first is in a work stream
- * or a lane: its end lets the next one in. So a claim waits only for the turn
- * in a second session (a fork's). */
+ * Of the jobs that were submitted with the name of a session only the first one
+ * is in a work stream or a lane; its end lets the next one in. So a claim has
+ * to wait only for the turn in a second session, that of a fork. */
 #ifndef SCHEMAS_REDIS_SESSION_H
 #define SCHEMAS_REDIS_SESSION_H
 
@@ -15,11 +16,12 @@ struct session_key { /* both valid labels */
 };
 struct session_claim_reply {
     bool mine;
-    struct view other;  /* not mine: the job that it waits for ... */
-    bool runs;          /* ... and whether somebody is at work on that */
+    struct view other;  /* not mine: the job that has the turn ... */
+    bool runs;          /* ... and whether a consumer runs it */
     struct view record; /* schemas/message/session.h; empty: none stands */
 };
-/* One job at a time, in the order of their submits, until it has ended. */
+/* Gives the turn to one job at a time, in the order of their submits, until
+ * that job has ended. The session lives for ttl_ms at least. */
 void transition_session_claim(struct command *command,
                               const struct names *names, struct job_lease lease,
                               struct session_key session, uint64_t ttl_ms);
@@ -27,20 +29,19 @@ bool transition_session_claimed(const redisReply *reply,
                                 struct session_claim_reply *claim,
                                 struct err *err);
 
-/* Replaces what is known of a session, if it is at that generation still; else
- * refused (misplaced). The blobs live as long as the record, which is read and
- * used only while they do. */
+/* Replaces the record of a session if it still has that generation; else it is
+ * refused (misplaced). The blobs live as long as the record. */
 struct session_save {
     struct job_lease lease;
     struct session_key session;
     uint64_t generation; /* of the record that it replaces; 0: none stands */
     bool closed;
     uint64_t ttl_ms;
-    uint64_t kept_ms;    /* how long replaced files are still there; a day at
-                            least */
-    struct view record;  /* its generation is one more */
-    struct view picture; /* SHA-256; empty: none */
-    struct view history; /* what was said in it; the same */
+    uint64_t kept_ms;    /* how long files that the new record does not name are
+                            kept; a day at least */
+    struct view record;  /* says generation + 1 */
+    struct view picture; /* SHA-256 of the variables; empty: none */
+    struct view history; /* SHA-256 of the conversation; empty: none */
     struct list files;   /* of struct session_file */
 };
 void transition_session_save(struct command *command, const struct names *names,

@@ -9,7 +9,8 @@ enum { SLOTS = 16384 };
 /* CRC-16/XMODEM, which Redis Cluster uses. */
 unsigned int slot_crc16(struct view bytes);
 
-/* 0 to SLOTS - 1; of the hash tag alone where the key has one: "a{tag}b". */
+/* The slot of a key, 0 to SLOTS - 1. When the key has a hash tag, "a{tag}b",
+ * only the tag counts. */
 unsigned int slot_of(struct view key);
 
 #endif

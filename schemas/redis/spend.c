@@ -20,7 +20,7 @@ void transition_spend(struct command *command, const struct names *names,
     step_add_events(command, events, count);
 }
 
-enum bar_part { /* as bar_of() in journal.lua has them */
+enum bar_part { /* as bar_of() in budget.lua has them */
                 BAR_SETTING,
                 BAR_UNPRICED,
                 BAR_LIMIT,

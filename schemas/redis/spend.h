@@ -1,12 +1,13 @@
-/* spend.h - a journal's step that a tenant's budget pays for.
+/* spend.h - a record of the journal, together with what it takes from a
+ * tenant's budget.
  *
  * Operators give a tenant a budget for a period (queue_set: tenant_tokens,
- * tenant_cost, tenant_budget_ms). What a model call may take is reserved in
- * one step with its model_intent, what it took is settled in one with its
- * model_reply, or with the note that it came to nothing: so whoever sends the
- * record again reserves nothing twice, and whoever has lost the job nothing at
- * all. What was reserved, and never settled, counts as spent: by the next
- * reservation of the job, or by its end. */
+ * tenant_cost, tenant_budget_ms). What a model call may use is reserved in one
+ * step with its model_intent. What it has used is settled in one step with its
+ * model_reply, or with the record that it failed. So a record that is sent
+ * again reserves nothing twice, and a consumer that has lost the job reserves
+ * nothing. A reservation that nobody has settled counts as spent when the job
+ * reserves again or ends. */
 #ifndef SCHEMAS_REDIS_SPEND_H
 #define SCHEMAS_REDIS_SPEND_H
 
@@ -34,7 +35,8 @@ struct spend_bar {
     uint64_t limit;      /* in a period, */
     uint64_t spent;      /* in this one, with what others have reserved */
     uint64_t period_ms;
-    uint64_t wait_ms; /* until it may be made; 0: never, it is more than all */
+    uint64_t wait_ms; /* until the call may be possible; 0: never, because it
+                         needs more than the whole budget, or has no price */
 };
 bool transition_spent(const redisReply *reply, struct spend_bar *bar,
                       struct err *err);

@@ -21,7 +21,8 @@ void step_begin_job(struct command *command, const char *function,
 {
     unsigned int partition = 0;
 
-    /* Not an id: the function of partition 0 refuses it in a sentence. */
+    /* When it is no id: the function of partition 0 refuses it, and its
+     * sentence says why. */
     id_parse(id, &partition);
     step_begin(command, function, names, partition);
     command_add(command, id);
@@ -103,7 +104,7 @@ void step_add_submit(struct command *command, const struct submit *submit)
 {
     const struct file_ref *files = submit->files.items;
 
-    /* The library has read the job: Redis need not. */
+    /* libquern has read the job, so Redis need not. */
     step_add_pair(command, "pairs", VIEW("all"));
     step_add_pair(command, "queue", submit->queue);
     if (submit->priority != PRIORITY_NORMAL)

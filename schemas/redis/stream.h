@@ -1,20 +1,23 @@
 /* stream.h - how a consumer waits for entries of the work streams.
  *
- * The read waits in Redis, on a connection of its own. Another connection ends
- * it before its time, by the number that Redis gives the one that waits. */
+ * The read blocks in Redis, so it has a connection of its own. Another
+ * connection can end it before its time, by the number (CLIENT ID) of the one
+ * that waits. */
 #ifndef SCHEMAS_REDIS_STREAM_H
 #define SCHEMAS_REDIS_STREAM_H
 
 #include "schemas/redis/command.h"
 #include "schemas/redis/names.h"
 
-/* The group that all consumers of the stream share, from its first entry on:
- * what came before the group is work too. Makes the stream as well. The error
- * BUSYGROUP says that there is one. */
+/* Makes the group that all consumers of the stream share, and the stream if
+ * there is none. The group begins at the first entry, because entries from
+ * before the group are jobs, too. The error BUSYGROUP says that there is one
+ * already. */
 void stream_make_group(struct command *command, const struct key *stream);
 
-/* The next entry of each stream, at most; waits so long for the first one.
- * Borrows the streams and the consumer's name. */
+/* Reads at most one entry of each stream, and waits up to block_ms for the
+ * first one. Borrows the streams and the consumer's name until the command is
+ * sent. */
 void stream_wait(struct command *command, const char *consumer,
                  const struct key *streams, size_t count, uint64_t block_ms);
 

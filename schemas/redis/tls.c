@@ -1,4 +1,4 @@
-/* tls.c - TLS where hiredis has it (>= 1.0), honest refusal where not. */
+/* tls.c - TLS where hiredis has it (>= 1.0); where not, a refusal. */
 #include "schemas/redis/wire.h"
 
 #ifdef QUERN_TLS
@@ -22,8 +22,9 @@ static bool tls_failed(struct err *err, const char *what)
                    reason ? reason : "unknown error");
 }
 
-/* hiredis checks the chain but not the name: any certificate that the world
- * trusts would do. So the name is bound here. */
+/* hiredis checks the chain of certificates but not the name in it: the trusted
+ * certificate of any other host would be accepted. So the name (or the numeric
+ * address) that must be in the certificate is set here. */
 static bool bind_name(SSL *ssl, const char *host)
 {
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
@@ -56,8 +57,8 @@ bool tls_start(redisContext *wire, const char *host, struct err *err)
     return true;
 }
 
-/* A handshake that fails after its first step is an error of reading, for
- * which hiredis says "Success". */
+/* When a handshake fails after its first step, hiredis reports an error of
+ * reading with the text "Success": OpenSSL has the real reason. */
 const char *tls_reason(const redisContext *wire)
 {
     unsigned long code = wire->privctx ? ERR_peek_last_error() : 0;

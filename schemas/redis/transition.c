@@ -29,7 +29,7 @@ void transition_load_command(struct command *command)
 
 static void add_submit(struct command *command, const struct submit *submit)
 {
-    /* First: what begins a job among many. */
+    /* The id first: in submit_many it begins the pairs of a job. */
     command_add_text(command, "id");
     command_add(command, submit->id);
     step_add_pair(command, "job", submit->body);
@@ -219,7 +219,8 @@ void transition_event(struct command *command, const struct names *names,
 
 /* -------------------------------------------------- the ways out of it */
 
-/* A model may have counted whatever it likes: no end is refused for that. */
+/* An endpoint may state any count; a job must end all the same, so a count
+ * beyond what the library takes is lowered. */
 static void add_figure(struct command *command, uint64_t figure)
 {
     const uint64_t most = UINT64_C(999999999999999); /* the library's bound */

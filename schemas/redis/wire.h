@@ -1,12 +1,13 @@
 /* wire.h - what conn and link have in common: bytes to and from one server.
  *
- * A wire is hiredis' context in its non-blocking form: nothing here waits, the
- * owner does (conn with poll(), link with libuv) and says when the socket is
- * readable or writable. hiredis' own asynchronous context is not used: its
- * rules about who may free what from inside a callback, and its lack of
- * deadlines, cost more than the queue of calls that it would save.
+ * A wire is hiredis' context in its non-blocking form. Nothing here waits: the
+ * owner does (conn with poll(), link with libuv), and calls when the socket is
+ * readable or writable. hiredis' own asynchronous context is not used, because
+ * of its rules about what may be freed inside of a callback, and because it has
+ * no deadlines; it would only save the queue of calls (pending.h).
  *
- * Every failure here ends the wire: redisFree() it. */
+ * After a failure of any function here the wire is of no more use: redisFree()
+ * it. */
 #ifndef SCHEMAS_REDIS_WIRE_H
 #define SCHEMAS_REDIS_WIRE_H
 
@@ -15,28 +16,31 @@
 #include "schemas/redis/address.h"
 #include "schemas/redis/command.h"
 
-/* Begins to connect to the address' path, or to the node; the socket turns
- * writable when that came to an end, and wire_connected() tells which. ip: of
- * the node's host, or the host itself, which is then looked up, and waited for.
- * NULL: failed at once. */
+/* Begins to connect to the address' path, or to the node. The socket becomes
+ * writable when the connection is made or has failed; wire_connected() says
+ * which, and begins TLS. ip: the numeric address of the node's host; or the
+ * host itself, which hiredis then looks up, and blocks for it. NULL: failed at
+ * once. */
 redisContext *wire_open(const struct address *address, const struct node *node,
                         const char *ip, struct err *err);
 bool wire_connected(redisContext *wire, const struct address *address,
                     const struct node *node, struct err *err);
 
+/* Copies the command into the output; wire_flush() writes it. */
 void wire_put(redisContext *wire, const struct command *command);
 /* Writes what the socket takes; *done: all of it. */
 bool wire_flush(redisContext *wire, bool *done, struct err *err);
-/* Reads what is there, up to 1 MiB; nothing there is no failure. */
+/* Reads what is there, up to 1 MiB; it is no failure when nothing is there. */
 bool wire_fill(redisContext *wire, struct err *err);
-/* The next reply that is whole, or NULL in *reply. */
+/* *reply: the next whole reply, to be freed by freeReplyObject(); NULL: not all
+ * of it has come yet. */
 bool wire_next(redisContext *wire, redisReply **reply, struct err *err);
 
-/* TLS over a socket that has connected: the server's certificate must be one
- * that this machine trusts, and in the name of the host. */
+/* Begins TLS on a socket that is connected. The server's certificate must be
+ * one that this machine trusts, for that host. */
 bool tls_available(void);
 bool tls_start(redisContext *wire, const char *host, struct err *err);
-/* What TLS has against a wire that broke; NULL: nothing. */
+/* The reason of TLS why a wire broke; NULL: it was not TLS. */
 const char *tls_reason(const redisContext *wire);
 
 #endif

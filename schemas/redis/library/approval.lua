@@ -1,10 +1,11 @@
--- approval.lua - what a person says of a call that a model wants to make.
+-- approval.lua - a person's verdict on a call that a model wants to make.
 --
--- A wait may name the call. A verdict is of that call, and becomes a record of
--- the journal in the same step: whoever goes on finds it there, once. A wait
--- that names none is of a worker which is told the verdict when it starts.
+-- A wait may name the call. Then the verdict is about that call, and becomes a
+-- record of the journal in the same step: the consumer that goes on finds it
+-- there exactly once. When the wait names no call, take returns the verdict
+-- with the job.
 
--- What a person may say; job.queued gives the word as its reason.
+-- The verdicts; the event job.queued has the word as its reason.
 local VERDICTS = {
     approve = true, reject = true, edit = true, skip = true,
     regenerate = true, ask = true, abort = true,
@@ -12,11 +13,14 @@ local VERDICTS = {
 local WITH_TEXT = { edit = true, ask = true }
 local MAX_VERDICT_BYTES = 48 * KIB
 
+-- Like set(), but writes only what changes.
 local function remember(job, name, value)
     if job[name] ~= value then set(job, name, value) end
 end
 
--- Answers data, with until when it waits: the clock is ours.
+-- Prepares the facts for a verdict, of a job that begins to wait. Answers the
+-- data of job.waiting with the member until, which only Redis knows, since its
+-- clock counts. (0x80 to 0x8e: a fixmap that has room for one more member.)
 await_verdict = function(job, at, call_id, fallback, data)
     reset(job, "approval")
     reset(job, "approval_note")
@@ -29,7 +33,8 @@ await_verdict = function(job, at, call_id, fallback, data)
     return string.char(first + 1) .. data:sub(2) .. cmsgpack.pack("until", at)
 end
 
--- late: nobody said it, the time was up.
+-- Writes the verdict into the journal. The turn is the head of the call's id,
+-- "turn.index". late: nobody gave the verdict, the time was up.
 local function record_verdict(job, verdict, note, words, late)
     local turn = number(job.approval_call:match("^(%d+)%.")) or 1
     redis.call("RPUSH", job.root .. "journal:" .. job.id, cmsgpack.pack({
@@ -40,7 +45,8 @@ local function record_verdict(job, verdict, note, words, late)
     if not job.journal then set(job, "journal", 1) end
 end
 
--- The time is up. Whether the job goes on.
+-- The time for a verdict is up. Answers whether the job goes on: then the call
+-- is skipped.
 goes_on_unasked = function(job)
     if job.approval_default ~= "skip" then return false end
     set(job, "approval", "skip")
@@ -70,16 +76,18 @@ local function check_verdict(root, id, verdict, note, words)
     return nil
 end
 
--- Sent again: it was told this, and goes on.
+-- Whether the job already has this very verdict: the call was sent again. mark:
+-- the SHA-1 of the text, which stands in the journal and not in the facts.
 local function told_before(job, verdict, call_id, mark)
     return not TERMINAL[job.state]
         and job.approval == verdict and job.approval_mark == mark
         and (call_id == "" or job.approval_call == call_id)
 end
 
--- id verdict [note [call [text]]]. Whatever it is the job goes on, and is told;
--- text: what is to be run instead, or what the model is told. call: it is meant
--- for no other one.
+-- Arguments: id verdict [note [call [text]]]. Whatever the verdict, the job
+-- goes back into its queue, and the next consumer acts on it. text: what is to
+-- be run instead (edit), or what the model is told (ask). call: the verdict is
+-- refused as late when the job waits for another call.
 local function approve(keys, args)
     local root, id, verdict, note = keys[1], args[1], args[2], args[3] or ""
     local call_id, words = args[4] or "", args[5] or ""

@@ -1,31 +1,34 @@
 #!lua name=quern_v1
---[[ args.lua - what all of it keeps to, and what callers send.
+--[[ args.lua - the rules that all files here keep, and the checks of arguments.
 
 The files of this folder are one library, put together in the order of
-../CMakeLists.txt: every change of a job's facts, each one an atomic step.
+../CMakeLists.txt. Its functions make every change of a job's facts, each in one
+atomic step.
 
    scheduled --> queued --> in_progress --> completed | incomplete | failed
                  ^  ^ ^-----------+  |  +-> cancelled
                  |  `-- waiting <----'
                  `--- requeue, from failed
 
-A function runs alone and is not rolled back: so each one looks first, refuses
-or decides, and only then writes. KEYS[1] is the partition's root; every other
-key begins with it and is in its slot. The clock is the server's.
+Redis runs a function alone and does not roll it back. So each function looks
+first, refuses or decides, and only then writes. KEYS[1] is the partition's
+root. Every other key begins with it, and so is in the same slot of a cluster.
+The clock is the server's.
 
-Who may change a job that runs is decided by its epoch: its start gives it, and
-whatever takes the job from its holder (release, wait, lapse, an end from
-outside) raises it, so a late write names an epoch that is over and is refused.
-It is the time of the start, in ms, or one more than it was, if that is greater:
-a count alone would come again after a failover that has lost a start.
-A terminal job whose epoch is still the caller's was ended by that caller. Until
-when the holder has it stands in the sorted set leases.
+The epoch decides who may change a job that runs. The start sets it; whatever
+takes the job from its holder (release, wait, lapse, an end that no consumer
+wrote) raises it. So a late write names an old epoch and is refused. The epoch
+is the time of the start in ms, or the last epoch plus one if that is more: a
+count alone would come again after a failover that has lost a start.
+When a job has ended and its epoch is still the caller's, that caller ended it:
+this is how finish knows a call that is sent again. The sorted set leases says
+until when the holder has the job.
 
-Work in flight never expires; the end of a job gives all of it a time to live.
-../transition.h tells what a caller may expect, ../../README.md which key holds
-what. ]]
+Keys of a job that has not ended never expire; its end gives them all a time to
+live. ../transition.h says what a caller may expect, ../../KEYS.md what each key
+holds. ]]
 
-local BUILD = 33 -- text 94427a05; raise with every change, as a test says
+local BUILD = 34 -- text d297b9d5; raise with every change, as a test says
 
 local GROUP = "consumers"
 -- How much younger a job counts as than it is.
@@ -40,7 +43,7 @@ local MAX_JOB_BYTES = 256 * KIB
 local MAX_EVENT_BYTES = 64 * KIB
 local MAX_REASON_BYTES = 256
 local MAX_EVENTS = 10000 -- kept of one job, about
-local MAX_BATCH = 512
+local MAX_BATCH = 512 -- jobs, or other things, that one call may look at
 local WINDOW = 32 -- jobs of a tenant that stand unread in a queue's streams
 local MAX_FILES = 64 -- of one job
 
@@ -55,7 +58,8 @@ local EMPTY_MAP = "\128" -- MessagePack
 
 local is_utf8
 
--- Printable, and not all of it; tenants and sessions have any letters.
+-- The head of a text, for an error sentence: what is not UTF-8 or not printable
+-- becomes "?". Tenants and sessions may be UTF-8, and are shown as they are.
 local function quote(text)
     local head = text:sub(1, 80)
     if #text > 80 then head = head:gsub("[\192-\255][\128-\191]*$", "") end
@@ -63,7 +67,8 @@ local function quote(text)
     return (head:gsub("\194[\128-\159]", "?"):gsub("[%z\1-\31\127]", "?"))
 end
 
--- What it quotes is the caller's.
+-- The error reply of a refusal. Its texts come from the caller, so all of them
+-- are quoted.
 local function refuse(word, text, ...)
     local args = { ... }
     for i, arg in ipairs(args) do
@@ -101,10 +106,14 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
         return not text:find("[\128-\255]")
     end
 
-    -- Keys hold a label encoded: every byte but A-Z a-z 0-9 . _ - is %XX. So what
-    -- separates the parts of a key (: / a space) is in none of them, and no two
-    -- labels, or pairs of them, share a key. ../names.h has the same in C.
-    local labels, labels_kept -- encoded, of some that were checked lately
+    -- Keys hold a label (a tenant, a session) encoded: every byte but A-Z a-z
+    -- 0-9 . _ - is %XX. So no encoded label has one of the separators of keys
+    -- (: / and space) in it, and no two labels, or pairs of labels, share a
+    -- key. ../names.h has the same in C.
+    --
+    -- labels: valid labels that were seen lately, each with its encoded form.
+    -- It outlives a call, so it is emptied when it is full.
+    local labels, labels_kept
     local function forget_labels()
         labels, labels_kept = { default = "default" }, 1
     end
@@ -119,8 +128,8 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
         end))
     end
 
-    -- What applications call a tenant or a session: 1 to 128 bytes of UTF-8 without
-    -- control characters, byte for byte.
+    -- What applications call a tenant or a session: 1 to 128 bytes of UTF-8
+    -- without control characters, byte for byte.
     function is_label(text)
         if labels[text] then return true end
         if #text == 0 or #text > 128 or text:find("[^%w._-]")
@@ -133,7 +142,7 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
         return true
     end
 
-    -- The label, or nil: it is not encoded so, or none.
+    -- The label; nil when encode() would not have written it so.
     function decode(encoded)
         if not encoded:find("[^%w._-]") then
             return is_label(encoded) and encoded or nil
@@ -144,7 +153,8 @@ do -- blocks keep what is theirs: Lua allows 200 names beside each other
         return is_label(label) and encode(label) == encoded and label or nil
     end
 
-    -- For answers: of a fact that load() has encoded, or the index.
+    -- The label for an answer. The encoded form comes from load() or from the
+    -- index of ended jobs.
     function label_of(encoded)
         if encoded == "" or labels[encoded] == encoded then return encoded end
         return decode(encoded) or encoded
@@ -163,7 +173,7 @@ end
 
 local is_id
 do
-    local HEX = "%x" -- quicker than a set; capitals are none of it, see below
+    local HEX = "%x" -- quicker than a set; is_id() refuses capitals itself
     local UUID7 = "^" .. HEX:rep(8) .. "%-" .. HEX:rep(4) .. "%-7("
         .. HEX:rep(3) .. ")%-[89ab]" .. HEX:rep(3) .. "%-" .. HEX:rep(12) .. "$"
 
@@ -177,13 +187,15 @@ do
     end
 end
 
+-- By its first byte: fixmap, map 16 or map 32 of MessagePack.
 local function is_map(bytes)
     local first = bytes:byte()
     return first and (first >= 0x80 and first <= 0x8f
         or first == 0xde or first == 0xdf)
 end
 
--- A stream of work of this root, and nothing else that may be there.
+-- Whether the key is a work stream of this root. A caller names the key itself
+-- (take, reclaim): without this check it could name any key of the partition.
 local function is_work(root, stream)
     return stream ~= nil and stream:sub(1, #root + 5) == root .. "work:"
 end
@@ -197,8 +209,10 @@ local function now_ms()
     return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- For a key that only this library writes. Somebody has made another kind of
--- it: what it held is lost, mend puts back what stood there.
+-- For a key that only this library writes. When somebody else has made a key of
+-- another type there, the key is deleted and the command runs on an empty one:
+-- an error in the middle of a step would leave it half done. mend puts back the
+-- jobs that stood there.
 local function call(command, key, ...)
     local answer = redis.pcall(command, key, ...)
     if type(answer) ~= "table" or not answer.err then return answer end

@@ -1,16 +1,19 @@
--- blobs.lua - files live at least as long as what names them.
+-- blobs.lua - a blob lives at least as long as everything that names it.
 --
--- blob:<sha256> holds the bytes, for a day or so; refs:<sha256>, a sorted set,
--- holds who names them: the jobs that wait or run, at 0; sessions, each at the
--- time at which its record expires; and "ended", at the time at which nobody of
--- those that have gone needs them any more. While a job is in it neither key
--- expires; then both do, at the latest of these times.
+-- blob:<sha256> holds the bytes, for a day when a producer writes it. The
+-- sorted set refs:<sha256> holds who needs them: jobs that have not ended and
+-- schedules, with score 0; sessions, with the time when their record expires;
+-- and "ended", with the time until which the others, which have left, still
+-- needed them. While there is a member with score 0 neither key expires. After
+-- that both expire at the latest of the times.
 
 local function blob_keys(root, sha256)
     return root .. "blob:" .. sha256, root .. "refs:" .. sha256
 end
 
--- A longer life than refs knows of is that of a result which names the bytes.
+-- A blob may be meant to live longer than refs says: a consumer gives blobs
+-- that a result names the life of that result. That time is kept as "ended",
+-- since the caller is about to change the expiry.
 local function note_expiry(blob, refs)
     local expires_at = redis.call("PEXPIRETIME", blob)
     local last = call("ZRANGE", refs, -1, -1, "WITHSCORES")
@@ -29,7 +32,8 @@ local function keep_blobs(job)
     end
 end
 
--- Both keys live as long as refs says; "GT": the bytes no shorter than they do.
+-- Gives both keys the life that refs says. "GT" as last argument: the blob's
+-- life is not made shorter.
 local function settle_blob(blob, refs, ...)
     local first = call("ZRANGE", refs, 0, 0, "WITHSCORES")
     if first[2] == "0" then return end
@@ -44,7 +48,7 @@ local function keep_blob(root, sha256, who, until_ms)
     settle_blob(blob, refs, "GT")
 end
 
--- who no longer names it: the bytes stay until then, or longer.
+-- who no longer names the blob. The bytes stay until until_ms, or longer.
 local function let_blob_go(root, sha256, who, until_ms)
     local blob, refs = blob_keys(root, sha256)
     note_expiry(blob, refs)
@@ -53,15 +57,15 @@ local function let_blob_go(root, sha256, who, until_ms)
     settle_blob(blob, refs)
 end
 
--- A day at least: a producer that was told that they are there may be about to
--- submit.
+-- The job has ended. Its blobs stay for a day at least: a producer that has
+-- found a blob there may be about to submit a job that names it.
 local function let_blobs_go(job, now, ttl_ms)
     for sha256 in job.blobs:gmatch("%x+") do
         let_blob_go(job.root, sha256, job.id, now + math.max(ttl_ms, DAY_MS))
     end
 end
 
--- As a set, of a list or of words.
+-- A set made of a list, or of a text with words.
 local function blob_set(blobs)
     local set = {}
     if type(blobs) == "table" then

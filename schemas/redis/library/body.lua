@@ -1,22 +1,25 @@
--- body.lua - what the bytes of submit say.
+-- body.lua - reads a few members out of the bytes of submit.
 --
--- They may come from anyone, and may be hostile: so they are walked where they
--- stand, nothing is built of what nobody needs, and the walk has a bound. (A
--- decoder would build a table of every array; and whoever chooses strings that
--- fall into one slot of Lua's table of strings stops the server for a second.)
+-- The bytes may be hostile. So this walks over them in place, builds nothing
+-- that nobody needs, and has a bound. cmsgpack.unpack() would build a table for
+-- every array and intern every string; somebody who chooses strings that all
+-- fall into one slot of Lua's string table would stop the server for a second.
 
 local read_said -- what the job says of itself
 local metadata_in -- the bytes of its metadata
-local TOO_MANY = {} -- in place of an answer: the walk met its bound
+local TOO_MANY = {} -- in place of an answer: the walk came to its bound
 
 do
-    -- A walk of so many takes about 2 ms; what has to be opened (arrays, maps,
-    -- names and long texts) takes as long as several others.
+    -- A walk over so many values takes about 2 ms, in which Redis serves nobody
+    -- else. A value that has to be opened (an array, a map, a name, a long
+    -- text) takes as long as several others, so it counts as OPENED more.
     local MAX_VALUES, OPENED = 20000, 5
     local MAX_METADATA, MAX_METADATA_KEY_BYTES = 32, 128
 
-    -- By its first byte: how many bytes a value has; or the form of a longer
-    -- one, how many bytes hold its count, and how many values each counts.
+    -- By a value's first byte. SIZES: how many bytes the whole value has.
+    -- FORMS, for what may be longer: the form, how many bytes hold its count,
+    -- how many values one of that count stands for (a pair of a map is two),
+    -- and the count when the first byte has it.
     local SIZES, FORMS = {}, {}
     for first = 0x00, 0x7f do SIZES[first] = 1 end
     for first = 0x80, 0x8f do
@@ -42,7 +45,7 @@ do
 
     local left -- values that this walk may still look at
 
-    -- A whole number of so many bytes at at; nil: they are not all there.
+    -- The number in size bytes at at; nil when they are not all there.
     local function big_endian(bytes, at, size)
         local sum = 0
         for i = at, at + size - 1 do
@@ -53,8 +56,9 @@ do
         return sum
     end
 
-    -- The value at at, if it is of a form: that, its count (of bytes, values or
-    -- pairs), and where what it holds begins.
+    -- Of the value at at: its form, its count (of bytes, values or pairs), and
+    -- where its content begins. nil: it has no form, or is broken. A count
+    -- beyond the bytes that there are cannot be true.
     local function open(bytes, at)
         local form = FORMS[bytes:byte(at)]
         if not form then return nil end
@@ -63,7 +67,9 @@ do
         return form[1], count, at + 1 + form[2]
     end
 
-    -- Where the value behind the one at at begins; nil: it is broken.
+    -- Where the value after the one at at begins; nil: it is broken, or the
+    -- bound is reached. A counter of open values takes the place of recursion,
+    -- so depth costs nothing.
     local function skip(bytes, at)
         local open_values = 1
         while open_values > 0 do
@@ -85,9 +91,10 @@ do
         return at <= #bytes + 1 and at or nil
     end
 
-    -- Where each of the wanted members of the map at at has its value; and
-    -- where the map ends. nil: it is broken, or says one of them twice. wanted:
-    -- by length, names and their patterns.
+    -- A table from the names of wanted members to where their values begin, and
+    -- where the map at at ends. nil: it is broken, or has one of them twice. An
+    -- empty array counts as an empty map. wanted: as by_length() makes it, so
+    -- that most keys are passed over by their length alone.
     local function members(bytes, at, wanted)
         local form, count, next_at = open(bytes, at)
         if form ~= "map" then
@@ -124,7 +131,7 @@ do
 
     -- ---------------------------------------------------- single values
 
-    -- As decode.c calls it.
+    -- The same words as kind_of() of ../../message/decode.c.
     local function kind_of(bytes, at)
         local first, form = bytes:byte(at), (open(bytes, at))
         if form then
@@ -143,7 +150,7 @@ do
             kind_of(bytes, at), wanted)
     end
 
-    -- Which is as good as absent.
+    -- nil, an empty array or an empty map: the same as absent.
     local function is_empty(bytes, at)
         local form, count = open(bytes, at)
         return bytes:byte(at) == 0xc0
@@ -156,7 +163,7 @@ do
         return bytes:sub(from, from + count - 1)
     end
 
-    -- As text, for the readers of pairs.
+    -- A whole number as text, because given.lua reads it as it reads a pair.
     local function read_whole(name, bytes, at)
         local first = bytes:byte(at)
         if first <= 0x7f then return ("%d"):format(first) end
@@ -173,7 +180,8 @@ do
 
     local FILE = by_length({ "blob" })
 
-    -- Its blobs; what is no file of any form is for the consumer to say.
+    -- The blobs of the job's files. What is malformed is passed over: the
+    -- consumer reads the job whole, and says what is wrong.
     local function read_files(bytes, at)
         local form, count, next_at = open(bytes, at)
         local blobs = {}
@@ -215,8 +223,9 @@ do
     end
 
     -- A table of id, queue, tenant, session, priority, idempotency_key,
-    -- not_before, deadline_ms (text, if it is there and not empty) and files
-    -- (blobs); nil: nobody can read it; or nil and a refusal.
+    -- not_before, deadline_ms (texts; those that are there and not empty) and
+    -- files (blobs). TOO_MANY: the walk came to its bound. nil: it is no map
+    -- that can be read. nil and a refusal: one of these members is wrong.
     function read_said(bytes)
         local found = whole_map(bytes, JOB)
         if not found or found == TOO_MANY then return found end
@@ -241,8 +250,9 @@ do
         return not refusal and said or nil, refusal
     end
 
-    -- A map of texts that a result may hold, or nil; and what a walk over the
-    -- body is worth in bytes of a journal.
+    -- The bytes of the job's metadata when a result may hold them, else nil.
+    -- Second, how much time the walk took, as bytes of a journal that would
+    -- take as long: has_read_enough() of usage.lua adds both up.
     function metadata_in(bytes)
         local found = whole_map(bytes, METADATA)
         local cost = (MAX_VALUES - left) * 200

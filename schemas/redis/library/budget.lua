@@ -1,20 +1,23 @@
--- budget.lua - what tenants may spend in a period.
+-- budget.lua - what tenants may spend on model calls in a period.
 --
--- A period is as long as operators have set (a day), counted from 1970: a day
--- begins at midnight UTC. The hash spent:<queue>/<tenant> is of one period and
--- expires with it: period (its begin), tokens and cost (spent), held_tokens and
--- held_cost (reserved, by jobs that run). The fact reserved says what of these
--- is a job's: period:tokens:cost.
+-- A period is as long as operators have set (by default a day), and periods are
+-- counted from 1970, so that a day begins at midnight UTC. The hash
+-- spent:<queue>/<tenant> belongs to one period and expires with it: period (its
+-- begin), tokens and cost (spent), held_tokens and held_cost (reserved for
+-- calls that are not settled). The fact reserved says what a job has reserved:
+-- period:tokens:cost.
 
 local BUDGETS = { "tenant_tokens", "tenant_cost", "tenant_budget_ms" }
 local settle, reserve
 
 do -- the rest is for these two: Lua allows 200 names
 
--- When only what others have reserved is in the way: they may need less.
+-- How long a job waits when only reservations of others are in its way: their
+-- calls may use less than was reserved.
 local LOOK_FOR_ROOM_MS = 1000
 
--- What operators allow the tenant; nil: whatever it likes.
+-- The tenant's budget; nil: there is none. Its own setting goes before the one
+-- for all tenants.
 local function budget_of(root, queue, tenant)
     local names, count = { unpack(BUDGETS) }, #BUDGETS
     for i = 1, count do names[i + count] = BUDGETS[i] .. ":" .. tenant end
@@ -31,6 +34,9 @@ local function spent_key(job)
     return job.root .. "spent:" .. job.queue .. "/" .. job.tenant
 end
 
+-- What was spent and reserved in that period. A hash of another period is
+-- deleted: its budget begins anew (also when the length of periods was
+-- changed).
 local function spent_in(key, period)
     local values = call("HMGET", key, "period", "tokens", "cost",
         "held_tokens", "held_cost")
@@ -45,8 +51,9 @@ local function spent_in(key, period)
     }
 end
 
--- What the job holds is held no more: so much of it was spent. Without tokens:
--- all of it, nobody knows better. Of a period that is over nothing is left.
+-- Ends the job's reservation: tokens and cost were spent. Without tokens all
+-- that was reserved counts as spent, because the call may have been paid for.
+-- When the period of the reservation is over there is nothing to settle.
 function settle(job, tokens, cost)
     local period, held_tokens, held_cost =
         job.reserved:match("^(%d+):(%d+):(%d+)$")
@@ -62,14 +69,17 @@ function settle(job, tokens, cost)
     add("cost", tokens and (cost or 0) or tonumber(held_cost))
 end
 
--- In how many ms there may be room; 0: never.
+-- In how many ms there may be room for the call; 0: never, because it asks for
+-- more than the whole budget.
 local function room_in(limit, spent, want, left_ms)
     if want > limit then return 0 end
     if spent + want > limit then return left_ms end
     return math.min(left_ms, LOOK_FOR_ROOM_MS)
 end
 
--- The answer that says so: setting, unpriced, limit, spent, period_ms, wait_ms.
+-- Why the budget does not allow the call: {setting, is the price missing,
+-- limit, spent, period_ms, wait_ms}; nil when it does. When both limits are in
+-- the way, the answer is the one that lasts longer.
 local function bar_of(budget, spent, tokens, cost, left_ms)
     local bar
     if budget.cost > 0 and not cost then
@@ -91,8 +101,9 @@ local function bar_of(budget, spent, tokens, cost, left_ms)
     return bar
 end
 
--- For a request of the job; nil, or why not. What it has held until then may
--- have been paid for.
+-- Reserves what a model call of the job may use. Answers nil, or why not. An
+-- earlier reservation of the job that nobody has settled counts as spent: its
+-- call may have been paid for.
 function reserve(job, now, tokens, cost)
     settle(job)
     local budget = budget_of(job.root, job.queue, job.tenant)

@@ -1,12 +1,15 @@
 -- ends.lua - the ends that a job comes to, and the ways back into its queue.
 
 local DAY_TEXT = ("%d"):format(DAY_MS)
--- How long a job is kept that was purged before it had started: very many may be
--- purged because memory is short. Who follows one has time to see its end.
+-- How long Redis keeps a job that was purged before it started. Operators purge
+-- very many of them when memory is short; a client that follows one still has
+-- time to see its end.
 local PURGED_EVENTS_MS = 600 * 1000
 local PURGED_RESULT_MS = HOUR_MS
 
--- The oldest leave the dead when their facts have expired, each in its time.
+-- Puts the job among the dead of its queue. The facts of dead jobs expire on
+-- their own, so each call also removes some of the oldest ids whose facts have
+-- gone.
 local function bury(root, queue, id, now, ttl_ms)
     local dead = root .. "dead:" .. queue
     call("ZADD", dead, now, id)
@@ -24,23 +27,29 @@ local function unique_key(root, tenant, key)
     return root .. "unique:" .. tenant .. ":" .. key
 end
 
--- Failures of what a person asked for, which only another job can mend: they
--- are told in the result, and are nothing for operators. All others are kept
--- among the dead.
+-- Codes of failures in what a person asked for, which only another job can
+-- correct: the result tells them, and operators have nothing to do. All other
+-- failed jobs are kept among the dead.
 local OWN_FAULTS = {
     cell_failed = true, model_refused = true,
     unknown_session = true, session_exists = true, unknown_file = true,
 }
 
--- The one way into a terminal state. end_: state, result, data (of the
+-- The only way into a terminal state. end_: state, result, data (of the
 -- terminal event, bytes), error_code, result_ttl_ms, dead_ttl_ms, tokens, cost;
--- purged: it is kept for a short time only. ends: where several end in one step,
--- what they have in common, for settle_ends().
+-- purged: it is kept for a short time only. ends: where several jobs end in one
+-- step, leases and bodies are gathered there for settle_ends().
+--
+-- The order: the result stands before the terminal event is published, because
+-- a client that sees the event reads the result. A dead job's body is copied
+-- out of its lane before pull() makes it leave. Room is given to others last,
+-- when the job counts nowhere any more.
 local function finish_job(job, now, end_, ends)
     local root = job.root
     local dead = end_.state == "failed" and not OWN_FAULTS[end_.error_code]
     local ttl_ms = dead and end_.dead_ttl_ms or end_.result_ttl_ms
-    -- The facts stay a week longer than the result: expired is not unknown.
+    -- The facts stay a week longer than the result, so that clients can tell an
+    -- expired job from an unknown one.
     local facts_ttl_ms = end_.purged and DAY_MS or ttl_ms + WEEK_MS
 
     redis.call("SET", root .. "result:" .. job.id, end_.result, "PX",
@@ -62,7 +71,8 @@ local function finish_job(job, now, end_, ends)
     redis.call("PEXPIRE", job.key, text(facts_ttl_ms))
     redis.call("PEXPIRE", root .. "events:" .. job.id,
         end_.purged and text(PURGED_EVENTS_MS) or DAY_TEXT)
-    -- With its journal: what was done is of no use without what was asked.
+    -- How long journal and body are kept. A journal keeps the body with it:
+    -- what was done is of no use without what was asked.
     local kept_ms = dead and ttl_ms or job.journal and HOUR_MS or nil
     if job.journal then
         redis.call("PEXPIRE", root .. "journal:" .. job.id, text(kept_ms))
@@ -71,7 +81,7 @@ local function finish_job(job, now, end_, ends)
     if dead then
         bury(root, job.queue, job.id, now, facts_ttl_ms)
     elseif kept_ms then
-        -- It goes with its journal.
+        -- The body expires with the journal, see above.
     elseif ends then
         ends.bodies[#ends.bodies + 1] = body_key(job)
     else
@@ -81,7 +91,8 @@ local function finish_job(job, now, end_, ends)
         local unique = unique_key(root, job.tenant, job.unique)
         if call("GET", unique) == job.id then redis.call("DEL", unique) end
     end
-    -- Room first: what was let into the lane long ago goes before the line.
+    -- Jobs of lanes first: they have waited for room, and go before the next
+    -- job of the session's line.
     if made_room then refill(root, job.queue, job.tenant, now) end
     leave_lines(job, now)
 end
@@ -91,7 +102,7 @@ local function settle_ends(ends)
     if #ends.bodies > 0 then redis.call("DEL", unpack(ends.bodies)) end
 end
 
--- The metadata that were submitted, as they stand there; nil: none.
+-- The bytes of the metadata that were submitted; nil: none.
 local function metadata_of(job)
     local body = job.body or job.place ~= "" and body_in_lane(job)
     if not body or body == "" then
@@ -103,14 +114,15 @@ local function metadata_of(job)
     return metadata
 end
 
--- A map of up to 14 members, with one more.
+-- The bytes of a fixmap of up to 14 members, with one more. value: bytes.
 local function with_member(map, name, value)
     return string.char(map:byte() + 1) .. map:sub(2) .. cmsgpack.pack(name)
         .. value
 end
 
--- An end that no consumer wrote: its result is made here. purged: of a job that
--- has not been started.
+-- An end that no consumer wrote, for which the result is made here. It raises
+-- the epoch: a holder that is only slow must not write afterwards. purged: the
+-- job had not started.
 local function end_job(job, now, state, code, message, purged)
     fence(job)
     local usage, said = usage_of(job)
@@ -165,8 +177,8 @@ local function end_late(job, now)
         string.format(why, now - job.deadline_at))
 end
 
--- What nobody holds any more comes to an end here when it was cancelled, or its
--- deadline has passed, meanwhile; whether it did.
+-- Ends a job that nobody holds when it was cancelled or its deadline has
+-- passed; answers whether it did.
 local function ends_here(job, now)
     if job.cancel == 1 then
         end_job(job, now, "cancelled")
@@ -178,8 +190,8 @@ local function ends_here(job, now)
     return true
 end
 
--- Back into the queue, if it does not end here. handed_back: by who ran it, as
--- if it had not begun.
+-- Puts the job back into its queue, unless it ends here. handed_back: its
+-- consumer releases it, and the attempt does not count.
 local function put_back(job, now, reason, handed_back)
     if ends_here(job, now) then return end
     if handed_back then set(job, "attempts", job.attempts - 1) end
@@ -189,7 +201,8 @@ local function put_back(job, now, reason, handed_back)
     save(job)
 end
 
--- The holder is gone. Answers whether the job may run again.
+-- The job's consumer has died or lost its connection. Ends a job that has lost
+-- too many; answers whether it may run again.
 local function lose(job, now, reason, max_crashes)
     fence(job)
     set(job, "crashes", job.crashes + 1)
@@ -203,8 +216,8 @@ local function queue_of(stream)
     return stream:match("work:([%w._-]+):%a+$") or "default"
 end
 
--- An entry that names no job of ours: kept under an id of its own, so that
--- somebody may look at it, and out of the way.
+-- An entry that names no job of ours leaves the stream, and is kept among the
+-- dead under an id of its own, so that somebody may look at it.
 local function bury_entry(root, stream, entry, fields, now)
     local id = "entry-" .. entry
     local queue = queue_of(stream)
@@ -217,8 +230,8 @@ local function bury_entry(root, stream, entry, fields, now)
     drop(stream, entry)
 end
 
--- The job that an entry stands for; else nil, and why the entry is no more.
--- fields: what a read has brought, if it has.
+-- The job that an entry stands for; else nil, and why the entry was removed.
+-- fields: of the entry, when a read has brought them.
 local function open_entry(root, stream, entry, now, fields)
     if not fields then
         local found = redis.pcall("XRANGE", stream, entry, entry)[1]
@@ -237,7 +250,8 @@ local function open_entry(root, stream, entry, now, fields)
         bury_entry(root, stream, entry, fields, now)
         return nil, "unknown"
     end
-    -- It runs or has ended, or this is a second entry beside its own.
+    -- The job runs or has ended, or this is not its own entry: mend, or
+    -- somebody else, has made a second one.
     if job.state ~= "queued" or job.entry ~= entry
         or work(root, job.queue, job.priority) ~= stream then
         drop(stream, entry)

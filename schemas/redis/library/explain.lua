@@ -1,6 +1,8 @@
--- explain.lua - one job: what is known of it, and what it waits for.
+-- explain.lua - tells what is known of one job, and what it waits for.
+--
+-- It writes nothing, and its bounds keep it short also where very many wait.
 
-local MOST_WORKERS = 1000 -- that are asked which queues they serve
+local MOST_WORKERS = 1000 -- that are looked at
 local MOST_AHEAD = 1000 -- jobs that are counted before one
 
 local SHOWN = {
@@ -11,7 +13,7 @@ local SHOWN = {
 }
 local OF_APPROVAL = { "approval_call", "approval_until", "approval_default" }
 
--- Of a consumer, as it reports of itself.
+-- Whether the queue is one of the words that a consumer has reported.
 local function serves(queues, queue)
     for word in (queues or ""):gmatch("%S+") do
         if word == queue then return true end
@@ -19,8 +21,8 @@ local function serves(queues, queue)
     return false
 end
 
--- How many consumers take jobs of the queue, of those that have reported lately,
--- and how many would.
+-- How many of the consumers that have reported lately take jobs of the queue;
+-- how many would, if their executor were there; and how many are leaving.
 local function tell_servers(root, queue, tell)
     local able, away, leaving = 0, 0, 0
     local names = redis.call("ZRANGE", root .. "workers", 0, MOST_WORKERS - 1,
@@ -29,7 +31,7 @@ local function tell_servers(root, queue, tell)
         local facts = redis.pcall("HMGET", root .. "worker:" .. name, "queues",
             "mode", "executor_away")
         if not serves(facts[1], queue) then
-            -- It is none of its own.
+            -- It serves other queues.
         elseif (facts[2] or "serving") ~= "serving"
             or call("ZSCORE", root .. "drained", name) then
             leaving = leaving + 1
@@ -44,7 +46,7 @@ local function tell_servers(root, queue, tell)
     if leaving > 0 then tell("servers_leaving", leaving) end
 end
 
--- Those of its session that go before it: how many, the first, its state.
+-- The earlier jobs of its session: how many; the first one, and its state.
 local function tell_line(job, now, tell)
     if job.session == "" then return end
     local line = job.root .. "line:" .. job.tenant .. "/" .. job.session
@@ -62,8 +64,8 @@ local function tell_line(job, now, tell)
     end
 end
 
--- How many of the first elements of its lane, of which so many stand before it,
--- are of jobs that have gone: before it, and behind it.
+-- How many of the first MOST_AHEAD elements of the lane are of jobs that have
+-- gone: among the first before elements, and among the others.
 local function count_gone(job, lane, before)
     local gone_before, gone_behind = 0, 0
     local elements = redis.call("LRANGE", lane, 0, MOST_AHEAD - 1)
@@ -112,7 +114,8 @@ local function tell_place(job, tell)
     end
 end
 
--- rate_at: when the tenant's rate lets one more start.
+-- The settings that may hold the job up. rate_at: when the tenant's rate lets
+-- the next job start.
 local function tell_limits(job, now, tell)
     local settings = settings_of(job.root, job.queue, job.tenant)
     local who = job.queue .. "/" .. job.tenant
@@ -133,8 +136,8 @@ local function tell_limits(job, now, tell)
     end
 end
 
--- The data of its last event, when that is why it waits: a consumer has said
--- which endpoint or budget it is.
+-- When it goes on, and what for. because: the sentence in one of its last
+-- events, where its consumer has said which endpoint or which budget it is.
 local function tell_wait(job, tell)
     local due_at = redis.call("ZSCORE", job.root .. "scheduled:" .. job.queue,
         job.id)
@@ -166,12 +169,9 @@ local function tell_waiting(job, now, tell)
     end
 end
 
--- id. Answers pairs: the facts of the job that are not what they are by default,
--- now, and beside them: lease_until; paused, tenant_running of
--- tenant_running_limit, rate_at, served_by (how many consumers), servers_away and
--- servers_leaving (those that take no jobs now); lane_place of
--- lane_length, stream_ahead, line_ahead (jobs before it), line_first and
--- line_first_state; due_at, because; expires_ms (of the result, -2: it has).
+-- Arguments: id. Answers pairs: now, the facts of the job that differ from
+-- their defaults, and what its state adds; "Pairs of explain" in
+-- ../../FUNCTIONS.md lists them.
 local function explain(keys, args)
     local root, id, now = keys[1], args[1], now_ms()
     if not is_id(root, id) then

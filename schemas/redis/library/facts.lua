@@ -1,12 +1,17 @@
 -- facts.lua - a job's facts and its events.
+--
+-- A step loads a job, changes it by set(), and writes all changes by one
+-- save(). A function that loads a job and does not save it changes nothing.
 
+-- Facts that are numbers; all others are texts.
 local NUMBERS = {
     epoch = true, attempts = true, errors = true, crashes = true, seq = true,
     told = true, submitted_at = true, started_at = true, deadline_at = true,
     not_before = true, lease_ms = true, cancel = true, limited = true,
     approval_until = true,
 }
--- What a fact is while it is not there, which keeps a waiting job small.
+-- The value of a fact that the hash does not have. Defaults are not written, so
+-- that the hash of a waiting job stays small.
 local ABSENT = {
     epoch = 0, attempts = 0, errors = 0, crashes = 0, seq = 0, told = 0,
     submitted_at = 0, started_at = 0, deadline_at = 0, not_before = 0,
@@ -18,7 +23,8 @@ local ABSENT = {
     approval_until = 0, reserved = "",
 }
 local OF_JOB = { __index = ABSENT }
--- What is asked for while it runs, most often by far.
+-- The facts that beat needs, and those that event and journal need: these are
+-- by far the most frequent calls, so they do not read the whole hash.
 local BEATEN = { "state", "epoch", "owner", "lease_ms", "cancel", "queue" }
 local RUNNING = {
     "state", "epoch", "attempts", "seq", "told", "journal",
@@ -30,8 +36,9 @@ local function body_key(job)
     return job.root .. "body:" .. job.id
 end
 
--- Whatever somebody else has put there must not raise an error: one broken job
--- would stop the walk over all that wait behind it.
+-- The value of a fact as the library uses it. A value that only somebody else
+-- can have written must not raise an error: one broken job would stop the walk
+-- over all jobs that wait behind it.
 local function fact(name, value)
     if NUMBERS[name] then
         local whole = tonumber(value) -- quicker than number()
@@ -42,9 +49,10 @@ local function fact(name, value)
     return value ~= "" and value or nil
 end
 
--- The facts of those names, or all of them, or nil. Changes go through set()
--- and save(). Of tenant and session it has what stands in keys, the label
--- encoded; the hash has the label itself.
+-- The job with the facts of those names, or with all of them; nil when there is
+-- no such job. A fact that is not in names reads as its default, so a function
+-- may use only what it has asked for. tenant and session are encoded, as keys
+-- have them; the hash has the labels themselves.
 local function load(root, id, names)
     local key, job = root .. "job:" .. id, {}
     if names then
@@ -66,12 +74,13 @@ local function load(root, id, names)
     return setmetatable(job, OF_JOB)
 end
 
--- Redis takes a text much quicker than a number.
+-- A number as text: Redis reads an argument that is a text much faster.
 local function text(value)
     return type(value) == "number" and ("%d"):format(value) or value
 end
 
--- The names that all get make room for their values at once.
+-- A job that is not in Redis yet. The members that are nil here make Lua
+-- reserve room for the facts that every job gets.
 local function new_job(root, id, now)
     return setmetatable({
         root = root, id = id, key = root .. "job:" .. id, submitted_at = now,
@@ -87,18 +96,19 @@ local function set(job, name, value)
     changes[#changes + 1] = text(value)
 end
 
--- If it is not that already: what is absent stays so.
+-- Sets a fact back to its default. One that has it already is not written.
 local function reset(job, name)
     if job[name] ~= ABSENT[name] then set(job, name, ABSENT[name]) end
 end
 
--- A number that no start of this job has had, also where a failover has lost
--- starts: those that it has lost were before now.
+-- An epoch that no start of this job has had. A failover may have lost starts,
+-- and their epochs with them; but all of those were before now.
 local function new_epoch(job, now)
     set(job, "epoch", math.max(job.epoch + 1, now))
 end
 
--- Whoever holds it holds it no more: once in a step.
+-- Raises the epoch, so that writes of the present holder are refused from here
+-- on. At most once in a step: left_before() of leave.lua relies on exactly one.
 local function fence(job)
     if job.fenced then return end
     set(job, "epoch", job.epoch + 1)
@@ -111,7 +121,9 @@ local function save(job)
     job.changes = {}
 end
 
--- The job, when the caller still holds it; else nil and the refusal.
+-- The job when the caller still holds it. Otherwise nil and the refusal, and
+-- third, when there is such a job, the job: a call that was sent again may find
+-- there that its first time has done the work.
 local function load_fenced(root, id, epoch, names)
     local job = load(root, id or "", names)
     if not (job or is_id(root, id)) then
@@ -128,14 +140,15 @@ end
 
 -- ------------------------------------------------------------------ events
 
--- The header is packed here, data is the caller's map; together they are one
--- map of six.
+-- The bytes of an event: a map of six members (\134 is 0x86). data is the bytes
+-- of the caller's map, which are not read.
 local function event_bytes(seq, at, attempt, type, data)
     return "\134" .. cmsgpack.pack("v", 1, "seq", seq, "at", at,
         "attempt", attempt, "type", type, "data") .. data
 end
 
--- A node of a stream holds a hundred entries: to look now and then is enough.
+-- Appends an event; its seq is the entry's id. The stream is trimmed at every
+-- hundredth only: Redis removes whole nodes, which hold a hundred entries.
 local function append(stream, seq, event)
     local entry = ("%d-0"):format(seq)
     if seq % 100 == 0 then
@@ -145,16 +158,19 @@ local function append(stream, seq, event)
     return redis.pcall("XADD", stream, entry, "event", event)
 end
 
--- Appended for those who replay, published for those who follow.
+-- Appends the event for clients that replay, and publishes it for clients that
+-- follow.
 local function tell(stream, seq, event)
     if append(stream, seq, event).err then
-        redis.call("DEL", stream) -- somebody else's, or ahead of us
+        -- It is of another type, or has a higher id: somebody else wrote it.
+        redis.call("DEL", stream)
         append(stream, seq, event)
     end
     redis.call("PUBLISH", stream, event)
 end
 
--- The first event of every job: that it was accepted, as its facts tell.
+-- The first event of every job, job.queued with the time of the submit, made
+-- from its facts.
 local function first_event(job)
     local data = { queue = job.queue }
     if job.not_before > job.submitted_at then
@@ -164,11 +180,13 @@ local function first_event(job)
         cmsgpack.pack(data))
 end
 
--- A stream takes more memory than all the rest of a job that waits: so it
--- begins with the second event. It is written beside and copied: a new stream
--- takes 4 KiB in advance, for which most jobs have no use, a copy what it needs.
--- pair: what is beside already; for jobs submitted in the same millisecond whose
--- second events are the same it is written once.
+-- Writes the first two events of a job. A stream takes more memory than all the
+-- rest of a job that waits, so it is made only with the second event. It is
+-- made at the key "copy" and copied from there: Redis reserves 4 KiB for a new
+-- stream, which most jobs never fill, but a copy takes only what it needs.
+-- pair: what is at "copy" already. take starts many jobs with the same second
+-- event; those with the same first event, too, share one stream there. Whoever
+-- calls this deletes the key "copy" afterwards.
 local function begin_events(job, now, type, data, pair)
     local beside, stream = job.root .. "copy", job.root .. "events:" .. job.id
     if pair.submitted_at ~= job.submitted_at or pair.queue ~= job.queue
@@ -187,6 +205,8 @@ local function begin_events(job, now, type, data, pair)
     set(job, "seq", 2)
 end
 
+-- One more event of the job. data: the bytes of a map. The caller saves the
+-- job, because seq is one of its facts.
 local function emit(job, now, type, data)
     if job.seq == 0 then
         begin_events(job, now, type, data, {})
@@ -202,14 +222,16 @@ local function emit_map(job, now, type, map)
     emit(job, now, type, cmsgpack.pack(map))
 end
 
--- Pairs of type and data in args, from first on: checked, or the refusal.
+-- The refusal when args, from first on, are not pairs of type and data; else
+-- nil.
 local function bad_events(args, first)
     for i = first, #args, 2 do
         local type, data = args[i], args[i + 1]
         if not data then
             return refuse("BADARG", "event %s without its data", type)
         end
-        -- What job.* tells is for the transitions to say, but for these two.
+        -- Clients rely on job.* events for a job's state, so only transitions
+        -- write them. These two say nothing about the state.
         if not type:find("^[a-z]+%.?[a-z]*$") or type:find("^job%.")
             and type ~= "job.retrying" and type ~= "job.waiting" then
             return refuse("BADARG", "event type '%s'", type)

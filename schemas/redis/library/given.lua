@@ -1,15 +1,15 @@
--- given.lua - what submit is given, and a schedule keeps for it.
+-- given.lua - the arguments of submit, which a schedule keeps, too.
 
--- Pairs of name and value from first to last, in any order, blob once per file.
--- The job is the truth: what it says of itself and no pair does is read from
--- it, and a pair that says something else is refused. With the pair "pairs all"
--- the caller has read the job, and its pairs are all that there is to say: then
--- it is not read here, and the consumer holds them against each other.
+-- read_submit() reads pairs of name and value, from first to last, in any
+-- order; blob comes once for each file. The job is the truth: Redis reads from
+-- it what no pair gives, and refuses a pair that differs from it. With the pair
+-- "pairs all" the caller says that its pairs are all that the job says of
+-- itself: then Redis does not read the job, and the consumer compares both.
 local read_submit
 do
     local YEAR_MS = 366 * DAY_MS
 
-    -- What is not given.
+    -- The values of pairs that are not given.
     local OF_SUBMIT = { __index = {
         queue = "default", priority = "normal", tenant = "default",
         deadline_ms = 0, not_before = 0, delay_ms = 0, max_depth = 0,
@@ -17,7 +17,7 @@ do
         blobs = {},
     } }
 
-    -- Each gives the value, or nil and the refusal.
+    -- A reader answers the value, or nil and the refusal.
 
     local function read_name(name, value)
         if is_name(value) then return value end
@@ -93,8 +93,9 @@ do
             "the pair '%s' is given twice: '%s' and '%s'", name, value, again)
     end
 
-    -- An empty one leaves no trace, so its like is looked for where it stands.
-    -- The value of that, or nil.
+    -- A pair with an empty value leaves nothing in given, so a second pair of
+    -- its name is looked for in the arguments. Answers that one's value, or
+    -- nil.
     local function given_again(args, i, last)
         for k = i + 2, last, 2 do
             if args[k] == args[i] then return args[k + 1] end
@@ -102,7 +103,7 @@ do
         return nil
     end
 
-    -- A table of what is given, or nil and the refusal.
+    -- The pairs as a table, or nil and the refusal.
     local function read_pairs_of(args, first, last)
         if (last - first) % 2 == 0 then
             return nil, refuse("BADARG", "'%s' has no value", args[last])
@@ -130,8 +131,9 @@ do
 
     -- ------------------------------------------- what the job says itself
 
-    -- Their defaults, and how a mismatch is called. The last two may be given
-    -- beside a job that does not say them.
+    -- The members that both may give: name, default, and the first word of the
+    -- mismatch's code when it is not the name. The last two may be given for a
+    -- job that does not say them.
     local SAID = {
         { "tenant", "default" }, { "queue", "default" },
         { "priority", "normal" }, { "session" }, { "not_before", 0 },
@@ -149,7 +151,8 @@ do
             code, in_words(name, said), in_words(name, given))
     end
 
-    -- The refusal, or nil.
+    -- Takes one member from the job, or compares it with the pair. Answers the
+    -- refusal, or nil.
     local function take_said(given, name, value, row)
         local refusal
         if value then value, refusal = READERS[name](name, value) end
@@ -171,9 +174,12 @@ do
         end
     end
 
-    -- The refusal, or nil. Of a job that is not read the caller has said all;
-    -- its key is looked for as bytes: behind its name, and the name behind its
-    -- length.
+    -- For a job that takes too long to read. Without "pairs all" it is refused.
+    -- With it, only the idempotency key needs care, since a key that Redis does
+    -- not know would make two jobs of one. It is searched for as bytes: the
+    -- member's name behind its length (\175 is a fixstr of 15 bytes, \15 the
+    -- length byte of a longer form), and the key behind the name. Answers the
+    -- refusal, or nil.
     local function too_many_values(given)
         local job, key = given.job, given.idempotency_key
         if given.pairs ~= "all" then
@@ -190,8 +196,9 @@ do
             .. "give its idempotency_key as a pair as well")
     end
 
-    -- The refusal, or nil. A job that nobody can read is refused by a consumer,
-    -- where its producer finds out why.
+    -- Compares the pairs with the job. Answers the refusal, or nil. A job that
+    -- is not MessagePack is accepted: the consumer fails it, and its result
+    -- tells the producer what is wrong.
     local function hold_to_job(given)
         local said, refusal = read_said(given.job)
         if said == TOO_MANY then return too_many_values(given) end
@@ -207,7 +214,9 @@ do
         return nil
     end
 
-    -- A key that "pairs all" has left out would make two jobs of one.
+    -- Whether the job has to be read. Also with "pairs all" when there is an
+    -- idempotency key, or bytes that may be one: a key that the pairs leave out
+    -- would make two jobs of one.
     local function wants_reading(given)
         return given.pairs ~= "all" or given.idempotency_key
             or given.job:find("idempotency_key", 1, true)
@@ -236,7 +245,8 @@ do
     end
 end
 
--- Written before submit, and there: else the refusal.
+-- The refusal when one of the blobs is not in Redis; else nil. Producers write
+-- blobs before they submit.
 local function bad_blobs(root, blobs)
     if #blobs > MAX_FILES then
         return refuse("TOOBIG", "%d blobs, at most %d", #blobs, MAX_FILES)
@@ -254,7 +264,8 @@ local function bad_blobs(root, blobs)
     return nil
 end
 
--- Not before its time: promote brings it.
+-- Puts the job into scheduled until that time; promote lets it go on. The
+-- caller saves.
 local function schedule(job, at, state, reason)
     call("ZADD", job.root .. "scheduled:" .. job.queue, at, job.id)
     call("SADD", job.root .. "queues", job.queue)
@@ -265,6 +276,6 @@ local function schedule(job, at, state, reason)
     set(job, "reason", reason)
 end
 
--- {id, "created" or "exists"}, or the refusal, of a job given as pairs.
-local submit_one -- submit.lua
+-- Functions of later files that earlier ones call.
+local submit_one -- submit.lua: {id, "created" or "exists"}, or the refusal
 local await_verdict, goes_on_unasked -- approval.lua

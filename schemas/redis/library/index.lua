@@ -1,11 +1,12 @@
--- index.lua - what operators list and draw: jobs that have ended, and figures of
--- every minute.
+-- index.lua - what operators list and draw: jobs that have ended, and figures
+-- of every minute.
 --
--- ended is one string, a line for each job that has ended, the newest last; a
--- job that ran again has a line for each end, of which the last one counts.
--- When half of its bound is full it becomes ended:before, which takes the place
--- of the one before it: so the string is only ever appended to. Tabs separate
--- the columns of a line, see END_COLUMNS; one that is the default is empty.
+-- ended is one string with a line for each job that has ended, the newest last.
+-- A job that ran again has a line for each end, of which the last one counts.
+-- When the string has half of its largest size it becomes ended:before, and
+-- replaces the one before it: so a string is only ever appended to. Tabs
+-- separate the columns of a line (line_of() below, ../../KEYS.md); a default is
+-- empty.
 --
 -- figures:<queue>:<period> is a hash of ten minutes (periods are counted from
 -- 1970). A field is the digit of the minute and what is counted: s (started), c
@@ -13,10 +14,11 @@
 -- to w13 and r1 to r13 (waits and runs, by how long they took: BOUNDS_MS).
 --
 -- used:<queue>:<day> is a hash of what the jobs of each tenant have used that
--- ended on that day (UTC, counted from 1970): "tokens <tenant>", "cost <tenant>".
+-- ended on that day (UTC, counted from 1970): "tokens <tenant>", "cost
+-- <tenant>".
 --
--- A call of a function gathers what it has started and ended, and writes it
--- once: register.lua calls settle().
+-- A call of a function only notes what it has started and ended; register.lua
+-- calls settle() after it, which writes all of it at once.
 
 local index = {}
 
@@ -38,10 +40,12 @@ do
     local WAITS, RUNS = {}, {}
     for i = 1, #BOUNDS_MS do WAITS[i], RUNS[i] = "w" .. i, "r" .. i end
 
-    -- Of the call that runs.
+    -- What the present call has noted: lines; figures and use, by queue; any:
+    -- is there something to write.
     local lines, minutes, used, any = {}, {}, {}, false
 
-    -- Also when the call before has raised an error.
+    -- Called before each function, too: the call before may have raised an
+    -- error and left its notes.
     function index.clear()
         if not any then return end
         lines, minutes, used, any = {}, {}, {}, false
@@ -81,16 +85,17 @@ do
         if first then count_time(figures, WAITS, now - job.submitted_at) end
     end
 
-    -- What would part a line is only in facts that somebody else has written.
+    -- A column of a line. No name of quern's has a tab or a line feed in it;
+    -- facts that somebody else has written may.
     local function column(value, default)
         if not value or value == default then return "" end
         return value:find("%c") and value:gsub("%c", "?") or value
     end
 
-    -- Of the job before: those of a batch often have them in common.
+    -- The columns in the middle, as the job before had them: the jobs of a
+    -- batch often have them in common.
     local queue, tenant, session, owner, code, ended_at, names
 
-    -- The columns in the middle.
     local function names_of(job, error_code, now)
         local of_queue, of_tenant, of_session, of_owner = job.queue, job.tenant,
             job.session, job.owner
@@ -114,14 +119,14 @@ do
             used = ("\t%d\t%d\t%d\n"):format(attempts, tokens, cost)
         end
         local ran = started_at > 0 and text(now - started_at) or ""
-        -- Quicker than a format: every job comes by here.
+        -- Every job comes here, and this is faster than a format.
         return job.id .. "\t" .. index.LETTERS[state]
             .. names_of(job, error_code, now) .. text(now - job.submitted_at)
             .. "\t" .. ran .. used
     end
 
-    -- listed: with a line. Thousands of jobs that are purged would put out all
-    -- others.
+    -- listed: the job gets a line. Purged jobs get none, because thousands of
+    -- them would push all others out of the index.
     function index.note_end(job, now, state, error_code, tokens, cost, listed)
         local figures, letter = figures_of(job.queue), index.LETTERS[state]
         if listed then
@@ -149,15 +154,16 @@ do
         if bytes >= HALF_BYTES then turn_over(root) end
     end
 
-    -- Whoever asks now and then: where few jobs end, lines grow old before the
-    -- string is long.
+    -- promote calls this. Where few jobs end, lines grow old before the string
+    -- is long: when the first line is older than KEEP_MS, the string becomes
+    -- ended:before all the same.
     function index.grow_old(root, now)
         local first = redis.pcall("GETRANGE", root .. "ended", 0, 1023)
         local ended_at = type(first) == "string" and number(first:match(
             "^[^\t\n]*\t%a\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t(%d+)"))
         if ended_at and now - ended_at > KEEP_MS then
             turn_over(root)
-        elseif ended_at then -- of a fleet that serves, it lives on
+        elseif ended_at then -- as long as a consumer asks, the string lives on
             redis.call("PEXPIRE", root .. "ended", KEEP_MS)
         end
     end
@@ -198,8 +204,9 @@ do
         end
     end
 
-    -- A login that may not write them, or a full server: the jobs have ended
-    -- all the same, and whoever ended them is told so.
+    -- Errors are dropped (the login may not write these keys, or memory is
+    -- full): the jobs have started and ended all the same, and the caller must
+    -- be told.
     function index.settle(root)
         if not any then return end
         pcall(write_all, root)

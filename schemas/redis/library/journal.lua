@@ -1,9 +1,11 @@
--- journal.lua - the steps of a conversation are written down, and paid for.
+-- journal.lua - consumers write the steps of a conversation into its journal,
+-- and reserve and settle what model calls use of a tenant's budget.
 
 local MAX_RECORD_BYTES = 1024 * KIB
 
--- The journal's length, if the record may be written at its end; else nil and
--- the answer: a refusal, or that it is there already, and so are its events.
+-- The journal's length when the record may be written at its end. Otherwise nil
+-- and what to answer: a refusal; or the length, when the same record stands at
+-- that index already. Then the first call has written its events, too.
 local function place_for(job, place, record)
     local index = number(place)
     if not (index and record) then
@@ -17,7 +19,9 @@ local function place_for(job, place, record)
     if job.journal then
         length = call("LLEN", list)
     else
-        redis.call("DEL", list) -- of a job of this id whose facts have gone
+        -- A leftover of a job with this id whose facts somebody deleted. Its
+        -- records must not be taken for this job's.
+        redis.call("DEL", list)
     end
     if length > index and redis.call("LINDEX", list, index) == record then
         return nil, length
@@ -29,6 +33,8 @@ local function place_for(job, place, record)
     return length
 end
 
+-- Writes the record and its events, and saves the job. The fact journal says
+-- that there is a journal, so that take need not look.
 local function write_down(job, record, args, first_event)
     redis.call("RPUSH", job.root .. "journal:" .. job.id, record)
     if not job.journal then set(job, "journal", 1) end
@@ -36,8 +42,8 @@ local function write_down(job, record, args, first_event)
     save(job)
 end
 
--- id epoch index record, then pairs of event type and data. Answers the
--- journal's length.
+-- Arguments: id epoch index record, then pairs of event type and data. Answers
+-- the journal's length.
 local function journal(keys, args)
     local job, refusal = load_fenced(keys[1], args[1], args[2], RUNNING)
     refusal = refusal or bad_events(args, 5)
@@ -48,15 +54,18 @@ local function journal(keys, args)
     return length + 1
 end
 
--- Of a job that runs and whose calls are paid for.
+-- The facts that spend needs.
 local SPENDING = {
     "state", "epoch", "attempts", "seq", "told", "journal", "queue", "tenant",
     "reserved",
 }
 
--- id epoch index record, reserve or settle, tokens, cost (empty: not known),
--- then pairs as of journal. Answers as journal; or, when the tenant's budget
--- does not allow it, what bar_of() says, and nothing is written.
+-- Arguments: id epoch index record, reserve or settle, tokens, cost (empty: not
+-- known), then pairs as of journal. Answers as journal. When the tenant's
+-- budget does not allow the call, it answers what bar_of() says and writes no
+-- record. Reservation and record are one step: a crash in between would leave
+-- money reserved for a call that nobody makes, or a call that nobody has paid
+-- for.
 local function spend(keys, args)
     local verb, tokens, cost = args[5], number(args[6]), number(args[7])
     if not (tokens and (cost or args[7] == "")

@@ -1,11 +1,13 @@
--- leave.lua - the ways out of a consumer's hands, and cancel.
+-- leave.lua - how a job leaves its consumer (finish, release, wait), and
+-- cancel.
 
 local MAX_RESULT_BYTES = 1024 * KIB
 
 local FINISH_ARGS = 10
 
--- id epoch state result event_data error_code result_ttl_ms dead_ttl_ms tokens
--- cost; first: the argument before them. Answers the state, or the refusal.
+-- Ten arguments behind the one at first: id epoch state result event_data
+-- error_code result_ttl_ms dead_ttl_ms tokens cost. Answers the state, or the
+-- refusal.
 local function finish_one(root, args, first, now, ends)
     local id, epoch, state, result, data, error_code, result_ttl, dead_ttl,
         tokens, cost = unpack(args, first + 1, first + FINISH_ARGS)
@@ -21,7 +23,8 @@ local function finish_one(root, args, first, now, ends)
     end
     local job, refusal, other = load_fenced(root, id, epoch)
     if not job then
-        -- Sent again: this caller has ended it.
+        -- The same epoch: this caller has ended it, and sends the call again.
+        -- Any other end has raised the epoch.
         local again = other and other.state == state
             and other.epoch == number(epoch)
         return again and state or refusal
@@ -52,8 +55,8 @@ local function finish(keys, args)
     return finish_one(keys[1], args, 0, now_ms())
 end
 
--- The arguments of finish, for one job after the other. Answers for each what
--- finish does.
+-- The arguments of finish for one job after the other. Answers for each what
+-- finish answers; a refusal of one does not stop the others.
 local function finish_many(keys, args)
     local count, now = #args / FINISH_ARGS, now_ms()
     if count < 1 or count > MAX_BATCH or count % 1 ~= 0 then
@@ -67,14 +70,17 @@ local function finish_many(keys, args)
     return answers
 end
 
--- Sent again: it is where the first time left it.
+-- The state of a job that a call with this epoch has already taken out of its
+-- consumer's hands: release and wait raise the epoch by exactly one. nil: it
+-- was not this caller, or the job has been started since.
 local function left_before(job, epoch)
     local left = job and job.state ~= "in_progress"
         and job.epoch - 1 == number(epoch)
     return left and job.state or nil
 end
 
--- id epoch reason. A drain is not a failure: the attempt is not counted.
+-- Arguments: id epoch reason. The consumer hands the job back because it
+-- drains, which is no failure: the attempt does not count.
 local function release(keys, args)
     local reason = args[3] or ""
     if not is_reason(reason) then
@@ -94,10 +100,13 @@ local WAITS = {
     endpoint = true,
 }
 
--- id epoch delay_ms reason errors event_data [call [fallback]]. For delay_ms, or
--- until approve. errors: in a row, the one that it waits for included; zero: it
--- waits for something else, which is no attempt. Nor is budget or endpoint. call:
--- that approve is about; fallback: the verdict when there is none in time.
+-- Arguments: id epoch delay_ms reason errors event_data [call [fallback]]. The
+-- job waits for delay_ms, or until approve.
+--   errors    failures in a row, with the one because of which it waits; zero:
+--             it waits for something else, and the attempt does not count, as
+--             with the reasons budget and endpoint
+--   call      the call that needs approval
+--   fallback  what happens when no verdict comes in time: abort or skip
 local function wait(keys, args)
     local delay_ms, reason, errors = number(args[3]), args[4], number(args[5])
     local data, call_id, fallback = args[6] or "", args[7] or "", args[8] or ""
@@ -140,7 +149,10 @@ local function wait(keys, args)
     return job.state
 end
 
--- id [reason]
+-- Arguments: id [reason]. A job that runs is only marked: its consumer hears of
+-- it over the channel control or from its next beat, and ends the job itself,
+-- so that the result has what was done. If the consumer dies first, ends_here()
+-- does it.
 local function cancel(keys, args)
     local root, id, reason = keys[1], args[1], args[2] or ""
     if not is_id(root, id) or not is_reason(reason) then

@@ -1,12 +1,12 @@
 -- line.lua - jobs of one session run one after the other.
 --
--- line:<tenant>/<name> holds those that have not ended, by when they were
--- submitted; only the first may stand in a stream or a lane, and its end lets
--- the next one in. It stays the first while it waits for a retry or an
--- approval. Nobody asks, so nobody has to ask again.
+-- line:<tenant>/<name> holds the session's jobs that have not ended, in the
+-- order of their submits. Only the first one may stand in a stream or a lane.
+-- Its end lets the next one in, so no consumer has to ask whether it may start.
+-- It stays the first while it waits for a retry or an approval.
 
--- tenant/name of every line that the job stands in: its own, and those of
--- sessions that it has claimed.
+-- tenant/name of every line in which the job stands: that of its session, and
+-- those of sessions that it has claimed (session.lua).
 local function lines_of(job)
     local sessions = {}
     if job.session ~= "" then
@@ -18,8 +18,9 @@ local function lines_of(job)
     return sessions
 end
 
--- Its state, while others of the session have to wait for it: one that has not
--- begun by its deadline never will.
+-- The state of a job for which others of its session have to wait, else nil. A
+-- job that does not run and whose deadline has passed never starts, so nobody
+-- waits for it, even before promote has ended it.
 local function ongoing(root, id, now)
     local job = id and load(root, id, { "state", "deadline_at" })
     if not job or TERMINAL[job.state] then return nil end
@@ -27,14 +28,16 @@ local function ongoing(root, id, now)
     return (job.state == "in_progress" or not late) and job.state or nil
 end
 
--- Behind all that stand there, also those of the same millisecond.
+-- Puts the job at the end of the line. Its score is at least one more than the
+-- last one's: jobs of the same millisecond would be ordered by their ids.
 local function stand_in_line(root, session, id, now)
     local line = root .. "line:" .. session
     local last = tonumber(call("ZRANGE", line, -1, -1, "WITHSCORES")[2]) or 0
     call("ZADD", line, "NX", last >= now and last + 1 or now, id)
 end
 
--- The first of the line, and its state; those before it that are no more leave.
+-- The first job of the line, and its state. Jobs before it that have ended, or
+-- are late, are removed.
 local function first_in_line(root, session, now)
     local line = root .. "line:" .. session
     while true do
@@ -46,7 +49,7 @@ local function first_in_line(root, session, now)
     end
 end
 
--- Whether it has to wait for others of its session: then it stands behind them.
+-- Puts the job into its line; answers whether it has to wait there for others.
 local function falls_in(job, now)
     if job.session == "" then return false end
     local session = job.tenant .. "/" .. job.session
@@ -59,13 +62,14 @@ local function falls_in(job, now)
     return true
 end
 
--- One whose time has come: into streams or lane when it is the first of its
--- line; else it is let in.
+-- Lets a job whose time has come into its queue. When it is not the first of
+-- its line, it waits behind, and let_in() lets it in later.
 local function arrive(job, now, settings)
     if not falls_in(job, now) then enter(job, now, settings) end
 end
 
--- The first of the line, if it stands nowhere else.
+-- Lets the first job of the line into its queue, unless it stands in a stream
+-- or a lane already.
 local function let_in(root, session, now)
     local id, state = first_in_line(root, session, now)
     if state ~= "queued" then return false end
@@ -76,6 +80,7 @@ local function let_in(root, session, now)
     return true
 end
 
+-- The job has ended: it leaves its lines, and the next job of each is let in.
 local function leave_lines(job, now)
     for _, session in ipairs(lines_of(job)) do
         call("ZREM", job.root .. "line:" .. session, job.id)

@@ -1,6 +1,7 @@
--- list.lua - jobs by where they stand, in pieces; and what was counted.
+-- list.lua - lists jobs by the place where they stand, some at a time; and the
+-- figures of a queue.
 --
--- A walk goes over the places where jobs stand, in this order:
+-- A walk goes over the places in this order:
 --
 --    running   of each queue, those with a lease
 --    stream    of each queue and priority, those that may start
@@ -9,14 +10,14 @@
 --    later     of each queue, those that are scheduled or waiting
 --    ended     the newest first
 --
--- One call looks at some two hundred jobs, whatever it finds, and answers from
--- where to go on. Jobs move meanwhile: one may be told twice, and one that
--- moves to a place which has been passed is not told.
+-- One call looks at some two hundred jobs, whatever it finds, and answers a
+-- cursor with which to go on. Jobs move between calls: a job may be listed
+-- twice, and one that moves to a place which the walk has passed is not listed.
 
-local MOST_LOOKED = 250 -- facts of jobs that are looked at in one call
-local LOOKS_OF_ROW = 3 -- what it takes to tell all of one, beside
-local MOST_BYTES = 320 * KIB -- of ended that are searched in one call
-local PIECE_BYTES = 32 * KIB -- of them at a time
+local MOST_LOOKED = 250 -- jobs whose facts one call looks at
+local LOOKS_OF_ROW = 3 -- how many of these a whole row counts as, in addition
+local MOST_BYTES = 320 * KIB -- of ended that one call searches
+local PIECE_BYTES = 32 * KIB -- of them that are read at a time
 local MOST_ROWS = 500
 
 local PLACES = { "running", "stream", "lane", "behind", "later", "ended" }
@@ -25,15 +26,16 @@ local STATES_AT = {
     lane = { queued = true }, behind = { queued = true },
     later = { scheduled = true, waiting = true }, ended = TERMINAL,
 }
--- Where the score of a job is when its lease ends, or when it goes on.
+-- Places where a job's score is the time when its lease ends, or when it goes
+-- on.
 local DUE_AT = { running = true, later = true }
 local FILTERS = {
     state = true, place = true, queue = true, tenant = true, session = true, worker = true,
     error_code = true, reason = true, since = true, ["until"] = true,
 }
--- Those that load() and the index have encoded.
+-- Filters whose values are compared in their encoded form.
 local LABELS = { tenant = true, session = true }
--- What is read of each job that has not ended.
+-- The facts that are read of each job that has not ended.
 local FACTS = {
     "state", "queue", "tenant", "session", "owner", "reason", "priority",
     "submitted_at", "started_at", "attempts", "approval_call", "entry", "place",
@@ -44,7 +46,10 @@ local STATE_OF = {
 
 -- --------------------------------------------------------------- a walk
 
--- Bytes of a cursor: where the walk is. at: of that place, what comes next.
+-- The cursor is walk.at in MessagePack: place (an index into PLACES), queue,
+-- tenant, priority, and what the place itself goes on with (next, skip, scan,
+-- head). It comes back from a client: a false one can make the call fail or
+-- list the wrong rows, and do no more, since nothing here writes.
 local function read_cursor(bytes)
     if bytes == "" then return { place = 1, queue = "", tenant = "", priority = 1 } end
     local read, cursor = pcall(cmsgpack.unpack, bytes)
@@ -56,6 +61,8 @@ local function read_cursor(bytes)
     return cursor
 end
 
+-- Whether a job at that place can pass the filters: if not, the place is
+-- skipped.
 local function may_match(walk, place)
     if walk.places and not walk.places[place] then return false end
     if walk.worker and place ~= "running" and place ~= "ended" then
@@ -72,7 +79,8 @@ local function may_match(walk, place)
     return false
 end
 
--- Those that are queued stand in a stream, in a lane, or behind others.
+-- Whether a queued job stands at that place, by its facts: a set may still have
+-- the id of a job that has moved on.
 local function stands_at(job, place)
     if place == "stream" then return job.entry ~= "" end
     if place == "lane" then return job.place ~= "" end
@@ -80,7 +88,8 @@ local function stands_at(job, place)
     return true
 end
 
--- Of a job that has not ended.
+-- Whether a job that has not ended stands where the walk is, and passes all
+-- filters.
 local function matches(walk, job)
     local place = PLACES[walk.at.place]
     if not STATES_AT[place][job.state] or not stands_at(job, place)
@@ -95,7 +104,8 @@ local function matches(walk, job)
     return job.submitted_at >= walk.since and job.submitted_at < walk.before
 end
 
--- Columns as jobs() tells them. due_at: its lease ends, or it goes on.
+-- The columns in the order of jobs(). due_at: when its lease ends, or it goes
+-- on.
 local function add_row(walk, job, due_at)
     local place = PLACES[walk.at.place]
     walk.rows[#walk.rows + 1] = {
@@ -107,7 +117,8 @@ local function add_row(walk, job, due_at)
     }
 end
 
--- By the facts that are asked for alone: most jobs are not.
+-- Whether the facts that are filtered by fit. Only these are read first,
+-- because most jobs of a walk with filters do not fit.
 local function may_be_it(walk, key)
     if not walk.facts then return true end
     if not walk.facts[2] then
@@ -129,7 +140,7 @@ local function tell_if_asked(walk, id, due_at)
     if job and matches(walk, job) then add_row(walk, job, due_at) end
 end
 
--- False: it is enough for this call.
+-- Looks at one job. False: this call has done enough, and id was not looked at.
 local function look_at(walk, id, due_at)
     if walk.looked >= MOST_LOOKED or #walk.rows >= walk.count then
         return false
@@ -142,11 +153,13 @@ end
 
 local walk_places
 do
-    --
-    -- Each goes on from walk.at.next and answers whether it has come to the end.
+    -- Each walk goes on from walk.at.next, and answers whether it has come to
+    -- the end of its place.
 
-    -- A sorted set from a score on, past some of that score: those whose scores
-    -- rise meanwhile come again, none is left out.
+    -- A sorted set, from the score at.next on, where the first at.skip members
+    -- of that score are passed. By scores and not by indexes: members that
+    -- leave move the indexes of others, which would be left out. A member whose
+    -- score rises meanwhile comes again.
     local function walk_scores(walk, key)
         local at = walk.at
         local score, skip = at.next or "-inf", at.skip or 0
@@ -182,7 +195,8 @@ do
         end
     end
 
-    -- The id alone: bodies are long, and very many elements are passed over.
+    -- The id of a lane's element, without its body, as read_element() answers
+    -- it.
     local function id_in(element)
         local id, body_at = element:match("^%-?%d+:([^:]*):()")
         local at = id and #id < ID_BYTES and number(id)
@@ -190,7 +204,8 @@ do
         return id
     end
 
-    -- By places, which stay as they are when the head of the lane goes.
+    -- at.next is a place, not an index: places stay when the head of the lane
+    -- goes.
     local function walk_lane(walk)
         local at = walk.at
         local key = lane_of(walk.root, at.queue, at.tenant, PRIORITIES[at.priority])
@@ -216,8 +231,9 @@ do
         return walk.root .. "line:" .. tenant .. "/" .. walk.session
     end
 
-    -- Only the first of a line that has not ended stands in a lane, so no lane
-    -- has to be searched.
+    -- Of a session only the first job of its line can stand in a lane. So with
+    -- the filter session no lane is searched; some more ids, as ended ones may
+    -- stand at the head of the line.
     local function walk_first_of_line(walk)
         local line = line_asked_for(walk, walk.at.tenant)
         local got = redis.pcall("ZRANGE", line, 0, 9)
@@ -236,7 +252,7 @@ do
             local got = redis.pcall("SSCAN", behind_of(walk.root, at.queue),
                 at.next or "0", "COUNT", 50)
             if got.err then return true end
-            -- A step of SSCAN cannot be cut: it is told whole.
+            -- A step of SSCAN cannot be cut, so all of it is looked at.
             for _, id in ipairs(got[2]) do
                 tell_if_asked(walk, id)
             end
@@ -268,7 +284,7 @@ do
         at.next, at.skip, at.scan = nil, nil, nil
     end
 
-    -- In the order of their names.
+    -- The next queue in the order of names, or the next place.
     local function next_queue(walk)
         local at = walk.at
         for _, queue in ipairs(walk.queues) do
@@ -279,8 +295,9 @@ do
         move_on(at, at.place + 1, "", "", 1)
     end
 
-    -- Tenants with lanes, some at a time, as HSCAN tells them: there may be very
-    -- many. at.scan: where the tenants begin of whom at.tenant is one.
+    -- Some tenants with lanes, and the cursor of HSCAN for more: there may be
+    -- very many. at.scan is the cursor that brought the tenants of whom
+    -- at.tenant is one.
     local function some_tenants(walk)
         local at = walk.at
         if walk.tenant then
@@ -333,7 +350,8 @@ do
         next_queue(walk)
     end
 
-    -- Until it is enough. Answers whether the walk has come to what has ended.
+    -- Walks until this call has done enough. Answers whether the walk has come
+    -- to the jobs that have ended.
     function walk_places(walk)
         local at = walk.at
         while PLACES[at.place] ~= "ended" do
@@ -361,7 +379,8 @@ do
     local ENDED_LINE = "^([^\t\n]*)\t(%a)\t([^\t\n]*)\t([^\t\n]*)\t([^\t\n]*)"
         .. "\t([^\t\n]*)\t([^\t\n]*)\t(%d+)\t(%d+)\t(%d*)\t(%d+)\t(%d+)\t(%d+)\n"
 
-    -- The row of the line that begins there, if it is asked for.
+    -- The row of the line that begins there, or nil when it does not pass the
+    -- filters; and the time of its end, nil when the line is malformed.
     local function read_line(walk, piece, from)
         local id, letter, queue, tenant, session, worker, code, ended, age, ran,
             attempts, tokens, cost = piece:match(ENDED_LINE, from)
@@ -386,7 +405,8 @@ do
         }, ended
     end
 
-    -- It was removed meanwhile, or has run again since that end.
+    -- Whether the line still holds: the job was not removed, and has not run
+    -- again since that end.
     local function has_ended_so(walk, row)
         local facts = redis.pcall("HMGET", walk.root .. "job:" .. row[1], "state",
             "finished_at")
@@ -394,8 +414,8 @@ do
         return facts[1] == row[2] and tonumber(facts[2] or "") == row[14]
     end
 
-    -- A text that stands in every line that is asked for: to look for it is much
-    -- quicker than to read each line.
+    -- A text that every line which passes the filters has: a search for it is
+    -- much faster than a pattern on each line. nil: no filter gives one.
     local function needle_of(walk)
         local best
         for _, value in ipairs({
@@ -409,7 +429,7 @@ do
         return best and "\t" .. best .. "\t"
     end
 
-    -- Where the lines begin that may be asked for, of whole lines.
+    -- Where in a piece of whole lines those begin that may pass the filters.
     local function find_lines(piece, needle)
         local starts, at = {}, 1
         while at <= #piece do
@@ -426,8 +446,8 @@ do
         return starts
     end
 
-    -- Some lines before the byte at.next of that string. Answers whether it is done
-    -- with it: at its beginning, or before what is asked for.
+    -- Reads the string backwards from the byte at.next. Answers whether it is
+    -- done with it: it has come to the beginning, or to lines older than since.
     local function walk_string(walk, key, needle)
         local at = walk.at
         while at.next > 0 and walk.bytes < MOST_BYTES do
@@ -465,8 +485,9 @@ do
         return at.next == 0
     end
 
-    -- at.next: the byte before which it goes on, of the string that begins with
-    -- at.head: the newer one becomes the older one some day.
+    -- ended, then ended:before. The cursor names the string by its first bytes,
+    -- at.head: between two calls ended may become ended:before, and the walk
+    -- goes on in that one, before the byte at.next.
     function walk_ended(walk)
         local at, needle = walk.at, needle_of(walk)
         if not may_match(walk, "ended") then return true end
@@ -500,7 +521,9 @@ local function read_states(words)
     return states, count == 1 and one or nil
 end
 
--- Pairs of a filter and its value; nil and the refusal.
+-- The walk: its cursor, its filters, and what this call has done so far (rows,
+-- looked, bytes). nil and the refusal. facts and values: the filters that
+-- may_be_it() compares.
 local function read_walk(root, args)
     local walk = {
         root = root, count = number(args[2]), at = read_cursor(args[1] or ""),
@@ -542,12 +565,13 @@ local function read_walk(root, args)
     return walk
 end
 
--- cursor ("": from the beginning) count, then pairs of a filter and its value:
--- state, place (words), queue, tenant, session, worker, error_code, reason; since,
--- until (ms: of the end, or of the submit where there is none yet). Answers the
--- cursor with which to go on, "" when that was all, and rows: id state place
--- queue tenant session worker reason priority call error_code submitted_at
--- started_at finished_at attempts tokens cost due_at.
+-- Arguments: cursor ("": from the beginning) count, then pairs of a filter and
+-- its value: state and place (words), queue, tenant, session, worker,
+-- error_code, reason; since and until (ms: of the end, or of the submit of a
+-- job that has not ended). Answers the cursor with which to go on, "" when that
+-- was all, and rows: id state place queue tenant session worker reason priority
+-- call error_code submitted_at started_at finished_at attempts tokens cost
+-- due_at.
 local function jobs(keys, args)
     local walk, refusal = read_walk(keys[1], args)
     if not walk then return refusal end
@@ -558,8 +582,8 @@ local function jobs(keys, args)
     return { done and "" or cmsgpack.pack(walk.at), walk.rows }
 end
 
--- queue period... (index.lua). Answers for each the fields of figures, a flat
--- array.
+-- Arguments: queue period... (index.lua). Answers for each period the fields
+-- and values of its hash, in a flat array.
 local function figures(keys, args)
     local root, queue = keys[1], args[1]
     if not (queue and is_name(queue) and #args > 1 and #args <= 1 + 200) then

@@ -1,23 +1,25 @@
--- mend.lua - what other hands have destroyed.
+-- mend.lua - repairs what somebody else has deleted or changed.
 --
--- A walk over the partition's keys: every job that has not ended stands where
--- its facts say, or is put back where it belongs; what names jobs that are no
--- more is cleared. Nothing else is needed after a key was deleted.
+-- A walk looks at every key of the partition. A job that has not ended and does
+-- not stand where its facts say is put back where it belongs; ids of jobs that
+-- are no more leave the sets that name them. After a key was deleted nothing
+-- else is needed.
 --
--- The key mended is there while no walk is wanted: promote gives the next one to
--- whoever asks first when it has gone.
+-- While the key mended exists no walk is wanted. When it has gone, promote
+-- tells the first caller to walk.
 
 local MEND_MS = 600 * 1000 -- between two walks
 
--- An entry of its id may be another's, when the stream was deleted and made
--- again.
+-- Whether the job's entry is in the stream, and its own: when a stream was
+-- deleted and made again, another job may have an entry of the same id.
 local function stands_in_stream(job)
     local stream = work(job.root, job.queue, job.priority)
     local found = redis.pcall("XRANGE", stream, job.entry, job.entry)[1]
     return found and found[2][2] == job.id
 end
 
--- Into its line, and on into the queue if it is the first of it.
+-- Puts a queued job into its lines, and into its queue when it is the first of
+-- its session's line.
 local function stand_again(job, now)
     reset(job, "entry")
     reset(job, "place")
@@ -32,7 +34,7 @@ local function stand_again(job, now)
     end
 end
 
--- stands: the bytes in its lane, nil when it is in none.
+-- stands: the body in its lane's element; nil when it does not stand in a lane.
 local function mend_queued(job, now, stands)
     if job.entry ~= "" and stands_in_stream(job) then
         local ready = job.root .. "ready:" .. job.queue .. "/" .. job.tenant
@@ -58,6 +60,9 @@ local function mend_queued(job, now, stands)
     return 1
 end
 
+-- A job that runs needs its lease, or nobody would take it over when its
+-- consumer dies; its place in running, or the limit would let one more start;
+-- and its lines, or another job of the session would start beside it.
 local function mend_running(job, now)
     local mended, leases = 0, leases_of(job.root, job.queue)
     if not call("ZSCORE", leases, job.id) then
@@ -86,12 +91,16 @@ local function mend_scheduled(job, now)
     return 1
 end
 
--- The bytes of submit, in its lane or on their own; who runs it has them.
+-- Whether the job's body is still there: in its lane or in a key of its own.
+-- The consumer of a job that runs has read it already.
 local function has_body(job, stands)
     return job.state == "in_progress" or stands and stands ~= ""
         or redis.call("EXISTS", body_key(job)) == 1
 end
 
+-- Answers, as every mender, how many things it has repaired. PERSIST: somebody
+-- may have given the facts a time to live. The deadline, the unique key and the
+-- queue's name are written without a look, as they cost no more than one.
 local function mend_job(root, id, now)
     local job = is_id(root, id) and load(root, id)
     if not job or TERMINAL[job.state] then return 0 end
@@ -116,7 +125,8 @@ local function mend_job(root, id, now)
     return mend_queued(job, now, stands)
 end
 
--- Ids of a set that do not belong there, of up to a batch, leave it.
+-- Removes those ids from a set that do not belong there. The caller looks at up
+-- to a batch of them in one walk.
 local function clear_ids(key, ids, remove, belongs)
     local cleared = 0
     for _, id in ipairs(ids) do
@@ -160,12 +170,15 @@ local function mend_set_running(root, who, now)
     return cleared
 end
 
+-- Counts a tenant's lanes anew. promote then looks into lanes that hold
+-- something, in case their entry or their time in wakes was lost.
 local function recount(root, queue, tenant, now)
     local lanes = root .. "lanes:" .. queue
     local length = lane_length(root, queue, tenant)
     local was = tonumber(call("HGET", lanes, tenant) or "")
     if length > 0 then wake(root, queue, tenant, now) end
-    -- Fewer may wait: elements of jobs that have gone are not counted.
+    -- A count below the length is right: elements of jobs that have gone do not
+    -- count.
     if was and was <= length and length > 0 then return 0 end
     if length == 0 then
         if not was then return 0 end
@@ -203,7 +216,7 @@ local function mend_unique(root, name, now)
     return redis.call("DEL", key)
 end
 
--- A file that only jobs keep which are no more.
+-- Lets a blob go that is kept only for jobs and schedules which are no more.
 local function mend_refs(root, sha256, now)
     local key, mended = root .. "refs:" .. sha256, 0
     for _, who in ipairs(call("ZRANGE", key, 0, 0, "BYSCORE",
@@ -220,7 +233,7 @@ local function mend_refs(root, sha256, now)
     return mended
 end
 
--- What belongs to a job that is no more lives for a day.
+-- A key that belongs to a job without facts gets a day to live.
 local function mend_part(kind)
     return function(root, id)
         local key = root .. kind .. ":" .. id
@@ -232,7 +245,7 @@ local function mend_part(kind)
     end
 end
 
--- What is no work in flight never lives for ever.
+-- A key of this kind always has a time to live: one that lost it gets a week.
 local function mend_ttl(kind)
     return function(root, name)
         local key = root .. kind .. ":" .. name
@@ -259,8 +272,9 @@ local MENDERS = {
     journal = mend_part("journal"), events = mend_part("events"),
 }
 
--- count cursor. Looks at about so many keys. Answers the next cursor, "0" when
--- the walk is over, and how many were mended.
+-- Arguments: count cursor. Looks at about count keys. Answers the next cursor,
+-- "0" when the walk is over, and how many things were repaired. The cursor is
+-- that of SCAN, which may bring a key twice.
 local function mend(keys, args)
     local root, now, count = keys[1], now_ms(), number(args[1])
     if not (count and count > 0 and count <= MAX_BATCH
@@ -276,7 +290,8 @@ local function mend(keys, args)
         local mender = MENDERS[kind]
         if mender then mended = mended + mender(root, name, now) end
     end
-    -- Not made anew: who has deleted it wants another walk.
+    -- PEXPIRE makes no key: when make_group() has deleted it meanwhile, another
+    -- walk is wanted, and this one must not hide that.
     redis.call("PEXPIRE", root .. "mended",
         found[1] == "0" and MEND_MS or MEND_STEP_MS)
     return { found[1], mended }

@@ -1,8 +1,9 @@
--- operate.lua - what operators do.
+-- operate.lua - what operators do: with dead jobs, with a queue and its
+-- settings, with consumers; and the figures of a queue as it is now.
 
 -- ---------------------------------------------------------------- the dead
 
--- Whether the id's facts and its place among the dead say that it is one.
+-- The job, or nil; and whether it is among the dead of its queue.
 local function dead_job(root, id)
     local job = load(root, id)
     local dead = job and job.state == "failed"
@@ -10,8 +11,9 @@ local function dead_job(root, id)
     return job, dead and true or false
 end
 
--- Under its id: seq goes on, and so does the journal, if it is not to begin
--- anew; all else is as after submit.
+-- Makes the facts of a dead job those of a job that was just submitted. Its id,
+-- the numbers of its events and, unless anew, its journal go on. All its keys
+-- lose their time to live.
 local function revive(job, now, anew, ticket)
     local root, id = job.root, job.id
     local journal = root .. "journal:" .. id
@@ -42,8 +44,8 @@ local function revive(job, now, anew, ticket)
     end
 end
 
--- Not before its time, if it failed before that (by its deadline): its body says
--- so still, and who runs it is held to that. Answers what the event tells.
+-- Lets the job into its queue, or waits for its not_before, which may still lie
+-- ahead when its deadline came first. Answers the data of the event.
 local function come_back(job, now)
     local told = { queue = job.queue, reason = "requeued" }
     if job.not_before > now then
@@ -56,8 +58,10 @@ local function come_back(job, now)
     return told
 end
 
--- id ["anew" | "" [ticket]]. Answers queued, or late: it is not among the dead.
--- The same ticket again: it has been queued by it, whatever it has come to since.
+-- Arguments: id ["anew" | "" [ticket]]. Answers queued, or late: it is not
+-- among the dead, or its body has gone. A call with the same ticket is the same
+-- call sent again, and is answered queued, whatever has become of the job
+-- since.
 local function requeue(keys, args)
     local root, id, how, now = keys[1], args[1], args[2] or "", now_ms()
     local ticket = args[3] or ""
@@ -69,7 +73,8 @@ local function requeue(keys, args)
     if not job then return refuse("GONE", "no job %s", id) end
     if ticket ~= "" and job.requeue_ticket == ticket then return "queued" end
     if not dead or redis.call("EXISTS", body_key(job)) == 0 then
-        -- Sent again: it waits, or runs, since.
+        -- Without a ticket: it was requeued before and has not ended, so this
+        -- is most likely the same call sent again.
         local again = job.requeued_at and not TERMINAL[job.state]
         return again and "queued" or "late"
     end
@@ -88,7 +93,8 @@ local function requeue(keys, args)
     return "queued"
 end
 
--- queue id, also of an entry. Answers forgotten, or late: it is not dead.
+-- Arguments: queue id, which may be that of an entry (bury_entry). Answers
+-- forgotten, or late: the job is not among the dead.
 local function forget(keys, args)
     local root, queue, id = keys[1], args[1], args[2]
     if not (queue and is_name(queue)
@@ -150,6 +156,8 @@ local function purge_stream(root, stream, count, now)
     return purge_ids(root, ids, now)
 end
 
+-- How many jobs of the queue purge would cancel: those that wait, less the
+-- entries that a consumer has read and is about to start.
 local function waiting_in(root, queue)
     local sum = depth(root, queue)
     for _, priority in ipairs(PRIORITIES) do
@@ -160,8 +168,9 @@ local function waiting_in(root, queue)
     return sum
 end
 
--- queue count dry. Answers how many were cancelled (would be), and whether
--- there are more.
+-- Arguments: queue count dry. Answers how many were, or would be, cancelled,
+-- and whether there are more. Lanes first: the end of a job in a stream lets
+-- jobs of the lanes into the stream, which would be work for nothing.
 local function purge(keys, args)
     local root, now, queue, count = keys[1], now_ms(), args[1], number(args[2])
     if not (queue and is_name(queue) and count and count > 0
@@ -196,7 +205,7 @@ local function bad_limit(tenant, value)
         and "must be a whole number, or empty for no limit" or nil
 end
 
--- What is wrong with it, or nil.
+-- What is wrong with a setting, as the end of a sentence; or nil.
 local function bad_setting(name, value)
     local what, tenant = name:match("^([a-z_]+):(.+)$")
     what = what or name
@@ -217,20 +226,22 @@ local function bad_setting(name, value)
     return "is no setting of a queue"
 end
 
--- Every lane of it may have room now: promote looks.
+-- After a change of settings every tenant of the queue may have room: promote
+-- looks into all their lanes.
 local function wake_all(root, queue, now)
     for _, tenant in ipairs(call("HKEYS", root .. "lanes:" .. queue)) do
         wake(root, queue, tenant, now)
     end
 end
 
--- As the hash has it: the tenant of one is encoded there.
+-- The field of a setting: its tenant is encoded there.
 local function setting_field(name)
     local what, tenant = name:match("^([a-z_]+):(.+)$")
     return tenant and what .. ":" .. encode(tenant) or name
 end
 
--- queue, then pairs of name and value; empty: removed.
+-- Arguments: queue, then pairs of name and value (empty: removed). All pairs
+-- are checked before the first one is written.
 local function queue_set(keys, args)
     local root, queue = keys[1], args[1]
     if not (queue and is_name(queue) and #args % 2 == 1 and #args > 1
@@ -263,7 +274,9 @@ local function queue_set(keys, args)
     return 1
 end
 
--- consumer, 1 or 0. It holds for the name, over restarts, until it is taken back.
+-- Arguments: consumer, 1 or 0. A drain holds for the name, over restarts, until
+-- it is taken back. A name that nobody has reported is refused as a
+-- misspelling.
 local function drain(keys, args)
     local root, consumer, wish = keys[1], args[1], args[2]
     if not is_consumer(consumer) or wish ~= "0" and wish ~= "1" then
@@ -284,9 +297,9 @@ local function drain(keys, args)
     return 1
 end
 
--- queue. Answers pairs, as transition_stated() reads them; oldest_ms: how
--- long the first job that may start could have, 0 when none may. budget,
--- endpoint: how many of the scheduled wait for that.
+-- Arguments: queue. Answers pairs, which transition_stated() reads. oldest_ms:
+-- how long the oldest job that may start has been in a stream; 0: there is
+-- none. budget, endpoint: how many of the scheduled jobs wait for these.
 local function stats(keys, args)
     local root, queue, now = keys[1], args[1], now_ms()
     if not (queue and is_name(queue)) then
@@ -310,7 +323,8 @@ local function stats(keys, args)
         lanes, tenants = lanes + count, tenants + (count > 0 and 1 or 0)
     end
     lanes = lanes + redis.call("SCARD", behind_of(root, queue))
-    -- From now on: of a job that is lost, nobody takes the id out.
+    -- Only ids whose time is still to come: the id of a job that was lost (its
+    -- facts were deleted) may stay here.
     local function count_resting(reason)
         return redis.call("ZCOUNT", resting(root, reason, queue), text(now),
             "+inf")

@@ -1,25 +1,29 @@
 -- queue.lua - where jobs wait: work streams, and lanes beside them.
 --
--- A tenant has up to WINDOW jobs unread in the streams of a queue, and never
--- more than its limits let start; the rest stand in its lanes, one for each
--- priority. So the streams hold a few jobs of every tenant, in turns, and
--- whatever is in them may start. ready says which, running who runs (only of
--- tenants with a limit): sets of ids, so that nothing can be counted twice.
+-- A tenant has up to WINDOW unread jobs in the streams of a queue, and never
+-- more than its limits let start. The rest stand in its lanes, one for each
+-- priority. So the streams hold a few jobs of every tenant, in turns, and every
+-- job in them may start. The set ready has the jobs in the streams; the set
+-- running those that run (only of tenants with a limit). They are sets of ids,
+-- not counters, so that no job can be counted twice.
 --
--- An entry wakes who waits for one, and says whose turn it is. Who has come to
--- the end of the streams goes on with the lanes of those whose turn it was, and
--- leaves one entry of each behind for the next to wake: a lane that may start
--- has one, or a time in wakes. A job that runs has no entry.
+-- An entry wakes a consumer and says whose turn it is. A take that has read the
+-- streams to their end goes on with the lanes of the tenants whose turn it was,
+-- and leaves one entry of each tenant behind, which wakes the next consumer.
+-- The rule: a lane whose jobs may start has an entry in a stream, or a time in
+-- wakes. Without either its jobs would wait until the next mend. A job that
+-- runs has no entry.
 --
--- An element of a lane is "<place>:<id>:<body>"; places rise by one from head to
--- tail, and the job's fact place says which one is its own. So what has gone (a
--- job that was cancelled) is known when it comes to the head, and whether a job
--- stands where it says is one look. A body that is not large waits there too: a
--- key of its own would take a hundred bytes more. Most bodies have the id in
--- them: then the element says instead of it at which of their bytes.
+-- An element of a lane is "<place>:<id>:<body>". Places rise by one from head
+-- to tail, and the job's fact place says which one is its own. So an element
+-- whose job has gone (it was cancelled) is noticed at the head, and whether a
+-- job is where it says takes one look. A body of up to 1 KiB waits in the
+-- element, too: a key of its own would take a hundred bytes more. Most bodies
+-- contain the id; then the element has, in place of the id, the number of the
+-- byte in the body at which it begins.
 --
--- lanes counts those that wait there; elements of jobs that have gone are not
--- among them.
+-- The hash lanes counts the jobs that wait in a tenant's lanes; elements whose
+-- jobs have gone are not counted.
 
 local function work(root, queue, priority)
     return root .. "work:" .. queue .. ":" .. priority
@@ -29,15 +33,17 @@ local function lane_of(root, queue, tenant, priority)
     return root .. "lane:" .. queue .. "/" .. tenant .. ":" .. priority
 end
 
--- At 0: what was there before its first consumer must not be lost. Where it
--- had to be made, whoever looks next walks over everything: jobs may stand in a
--- stream that was deleted.
+-- Makes the group, and the stream when there is none. It begins at 0, so that
+-- entries from before its first consumer are read. When it had to be made, the
+-- stream may have been deleted with jobs in it: without the key mended, promote
+-- tells one of its next callers to walk with mend.
 local function make_group(root, stream)
     local made = redis.pcall("XGROUP", "CREATE", stream, GROUP, "0", "MKSTREAM")
     if made.ok then redis.call("DEL", root .. "mended") end
 end
 
--- Acknowledged and deleted: XLEN is what waits.
+-- Acknowledges and deletes entries, so that XLEN is the number of jobs that
+-- wait.
 local function drop(stream, ...)
     redis.pcall("XACK", stream, GROUP, ...)
     redis.pcall("XDEL", stream, ...)
@@ -66,7 +72,9 @@ local NO_SETTINGS = {
     rate_ms = 1000,
 }
 
--- What operators have set for the queue and this tenant; zero: no limit.
+-- What operators have set for the queue and this tenant; zero: no limit. A
+-- tenant's own setting goes before the one for all tenants. The numbers in it
+-- are indexes into SETTINGS, of which the first two are of the whole queue.
 local function settings_of(root, queue, tenant)
     local key = root .. "queue:" .. queue
     if redis.call("EXISTS", key) == 0 then return NO_SETTINGS end
@@ -84,7 +92,11 @@ local function settings_of(root, queue, tenant)
     }
 end
 
--- GCRA: until when the tenant's rate is used up, and how many may start now.
+-- Until when the tenant's rate is used up, and how many jobs may start now. The
+-- algorithm is GCRA: each start adds rate_ms / rate to that time, and a start
+-- is allowed while the time is less than rate_ms ahead. A time that has passed
+-- counts as now; so does one too far ahead, after the settings or the clock
+-- were changed.
 local function rate_left(root, who, settings, now)
     local spent = tonumber(call("GET", root .. "rate:" .. who) or 0) or 0
     if not (spent >= now and spent <= now + 2 * settings.rate_ms) then
@@ -94,7 +106,8 @@ local function rate_left(root, who, settings, now)
     return spent, math.floor((now + settings.rate_ms - spent) / gap + 0.001)
 end
 
--- Why a job of the tenant may not start now, or nil; and when it may.
+-- Why a job of the tenant may not start now, or nil. When its rate is the
+-- reason, also the time at which one may.
 local function bar(root, queue, tenant, settings, now)
     local who = queue .. "/" .. tenant
     if settings.paused then return "paused" end
@@ -112,6 +125,8 @@ local function bar(root, queue, tenant, settings, now)
     return nil
 end
 
+-- Counts a start against the tenant's limits. limited says that the job is in
+-- running and has to leave it, also when the limit has been removed since.
 local function charge(job, settings, now)
     local who = job.queue .. "/" .. job.tenant
     if settings.running > 0 then
@@ -130,8 +145,9 @@ local function is_limited(settings)
     return settings.running > 0 or settings.rate > 0
 end
 
--- How many more of the tenant's jobs may stand in the streams, up to most in
--- all; and if its rate is what bars them, when to look again.
+-- How many more of the tenant's jobs may enter the streams, which hold up to
+-- most of them; when its rate is what stops them, also the time to look again.
+-- The answer may be below zero.
 local function room(root, queue, tenant, settings, now, most)
     if settings.paused then return 0 end
     local who = queue .. "/" .. tenant
@@ -152,7 +168,8 @@ local function room(root, queue, tenant, settings, now, most)
     return free, at
 end
 
--- The tenant's lanes are looked at then: promote does.
+-- At that time promote looks into the tenant's lanes. "LT": an earlier time
+-- that is set already stays.
 local function wake(root, queue, tenant, at)
     call("ZADD", root .. "wakes:" .. queue, "LT", at, tenant)
 end
@@ -172,17 +189,20 @@ local function push(job, now)
     reset(job, "place")
 end
 
+-- Adds to the count of the tenant's waiting jobs; answers the new one.
 local function count_lanes(root, queue, tenant, by)
     local lanes = root .. "lanes:" .. queue
     local count = redis.pcall("HINCRBY", lanes, tenant, by)
     if type(count) == "number" and count >= 0 then return count end
-    -- Somebody else's. The field stays: the tenant has a lane.
+    -- Somebody else has written the field or the key. The field stays, because
+    -- it says that the tenant has a lane; mend counts anew.
     count = math.max(by, 0)
     call("HSET", lanes, tenant, count)
     return count
 end
 
--- It waits there no more, though its element stays until it is the head.
+-- The job no longer waits in its lane. Its element stays there until it comes
+-- to the head, but does not count.
 local function leave_lane(job)
     if job.place == "" then return end
     local lanes = job.root .. "lanes:" .. job.queue
@@ -200,13 +220,14 @@ local function lane_length(root, queue, tenant)
     return sum
 end
 
--- Of its first element, or its last: 0, or -1.
+-- The place of the lane's first element (index 0) or last one (-1); 0: none.
 local function place_in(lane, index)
     local element = call("LINDEX", lane, index)
     return element and tonumber(element:match("^%-?%d+")) or 0
 end
 
--- Says so in its facts; gives the element.
+-- Sets the job's place; answers the element for the lane. An element without a
+-- body says that the body has a key of its own.
 local function give_place(job, place)
     local body = job.body or ""
     place = text(place)
@@ -216,7 +237,7 @@ local function give_place(job, place)
     return place .. ":" .. (body:find(job.id, 1, true) or job.id) .. ":" .. body
 end
 
--- Place, id and body; nil: it is somebody else's.
+-- Place, id and body; nil when this library did not write the element.
 local function read_element(element)
     local place, id, body = element:match("^(%-?%d+):([^:]*):(.*)$")
     local at = place and #id < ID_BYTES and number(id)
@@ -230,7 +251,8 @@ local function count_in(root, queue, tenant, count)
     end
 end
 
--- At the tail, or in front: one that has been in the streams before.
+-- Puts the job at the tail of its lane, or at the head when it has been in the
+-- streams before: it must not lose its turn.
 local function stand_in_lane(job, in_front)
     local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
     local place = in_front and place_in(lane, 0) - 1 or place_in(lane, -1) + 1
@@ -238,8 +260,9 @@ local function stand_in_lane(job, in_front)
     count_in(job.root, job.queue, job.tenant, 1)
 end
 
--- The bytes of submit of a job that stands in a lane, if they do; nil when it
--- does not stand there.
+-- The body of a job that stands in its lane: empty when it has a key of its
+-- own, nil when the job does not stand there. Places rise by one, so its index
+-- is its place less the head's.
 local function body_in_lane(job)
     local lane = lane_of(job.root, job.queue, job.tenant, job.priority)
     local place, head = tonumber(job.place), call("LINDEX", lane, 0)
@@ -250,19 +273,21 @@ local function body_in_lane(job)
     return stands == job.place and id == job.id and body or nil
 end
 
--- Those that only wait for others of their session, in no stream and no lane.
+-- The set of jobs that wait only for earlier jobs of their session. They stand
+-- in no stream and in no lane.
 local function behind_of(root, queue)
     return root .. "behind:" .. queue
 end
 
--- Jobs that come in one step. What holds for all of a tenant is looked up once;
--- those that go into the same lane are gathered, until settle_lanes.
+-- Jobs that are submitted in one step. Settings of a tenant are looked up once.
+-- Jobs for the same lane are gathered, and written by settle_lanes(): until
+-- then neither the lane nor the hash lanes has them.
 local function new_batch(root)
     return { root = root, tenants = {}, depths = {}, lanes = {}, created = {} }
 end
 
--- What the batch knows of a tenant in a queue; laned: one of its lanes has jobs,
--- so all that come go there, in the whole step.
+-- What the batch knows of a tenant in a queue. laned: one of its lanes has
+-- jobs, so all further jobs of the step go into its lanes, behind them.
 local function tenant_of(batch, queue, tenant)
     local who = queue .. "/" .. tenant
     local known = batch.tenants[who]
@@ -291,7 +316,7 @@ local function gather_in_lane(job, batch, known)
     lane.elements[#lane.elements + 1] = give_place(job, lane.place)
 end
 
--- Before anything looks into a lane, or counts.
+-- Writes the gathered jobs. Must run before anything reads a lane or counts.
 local function settle_lanes(batch)
     for _, lane in ipairs(batch.lanes) do
         local count = #lane.elements
@@ -312,7 +337,8 @@ local function leave_behind(job)
     call("SREM", behind_of(job.root, job.queue), job.id)
 end
 
--- Into the streams where there is room, else into its lane.
+-- Puts the job into a stream when there is room for its tenant, else into its
+-- lane. The caller saves the job.
 local function enter_streams(job, now, settings, comes_back)
     local root, queue, tenant = job.root, job.queue, job.tenant
     local free, at = room(root, queue, tenant, settings, now, WINDOW)
@@ -325,15 +351,15 @@ local function enter_streams(job, now, settings, comes_back)
     if at then wake(root, queue, tenant, at) end
 end
 
--- Behind those of its tenant that stand in lanes. One that comes back goes
--- before those that have not been out.
+-- Lets a job into its queue, behind the jobs of its tenant that stand in lanes.
+-- A job that comes back goes before those that have not been out.
 local function enter(job, now, settings, comes_back)
     leave_behind(job)
     if not comes_back and has_lane(job) then return stand_in_lane(job) end
     enter_streams(job, now, settings, comes_back)
 end
 
--- The same of a new one.
+-- The same for a job of a batch.
 local function enter_new(job, now, batch)
     local known = tenant_of(batch, job.queue, job.tenant)
     leave_behind(job)
@@ -342,7 +368,8 @@ local function enter_new(job, now, batch)
     enter_streams(job, now, known.settings)
 end
 
--- Streams, lanes, lines, and what is scheduled.
+-- How many jobs of the queue wait: in streams, in lanes, behind others of their
+-- session, and scheduled.
 local function depth(root, queue)
     local sum = call("ZCARD", root .. "scheduled:" .. queue)
         + call("SCARD", behind_of(root, queue))
@@ -357,7 +384,9 @@ end
 
 -- ------------------------------------------------------- out of the lanes
 
--- Up to count elements of each of its lanes that has any.
+-- Reads up to count elements of each lane of the tenant. The lanes themselves
+-- do not change until close_lanes() cuts off what was passed. at: the index of
+-- the next element; taken: how many jobs were taken out.
 local function open_lanes(root, queue, tenant, count)
     local lanes, last = {}, text(count - 1)
     for _, priority in ipairs(PRIORITIES) do
@@ -373,7 +402,8 @@ local function open_lanes(root, queue, tenant, count)
     return lanes
 end
 
--- The first job that stands in it still, past those that do not.
+-- The first job that still stands there; elements of jobs that have gone are
+-- passed. It is kept in lane.job until somebody takes it.
 local function lane_head(root, lane)
     while not lane.job and lane.elements[lane.at] do
         local place, id, body = read_element(lane.elements[lane.at])
@@ -387,6 +417,8 @@ local function lane_head(root, lane)
     return lane.job
 end
 
+-- The lane whose first job is the oldest. A job counts as younger than it is by
+-- the AGE_MS of its priority.
 local function oldest_head(root, lanes)
     local best, best_at
     for _, lane in ipairs(lanes) do
@@ -397,9 +429,11 @@ local function oldest_head(root, lanes)
     return best
 end
 
--- What was read of the lanes is taken out; whether something is left. What has
--- come meanwhile stands behind what was read. Those that were not taken have
--- been left by their jobs before.
+-- Cuts off what was passed; answers whether something is left. A job that came
+-- in the same step stands behind what was read, so LTRIM does not touch it.
+-- lanes is lowered by the jobs that were taken: the others that were passed had
+-- left before, and were subtracted then. Where the count and the lanes do not
+-- agree, the lanes are right.
 local function close_lanes(root, queue, tenant, lanes)
     local taken, left = 0, false
     for _, lane in ipairs(lanes) do
@@ -419,9 +453,9 @@ local function close_lanes(root, queue, tenant, lanes)
     return length > 0
 end
 
--- Fills the tenant's room in the streams from its lanes, so that most stand
--- there; a whole window when half of it is free, which is less work. Answers how
--- many jobs.
+-- Moves jobs from the tenant's lanes into the streams until most of them stand
+-- there; answers how many it moved. A whole window is filled only when half of
+-- it is free, which is less work than one job at a time.
 local function admit(root, queue, tenant, settings, now, most)
     local free, at = room(root, queue, tenant, settings, now, most)
     if at then wake(root, queue, tenant, at) end
@@ -445,12 +479,14 @@ local function admit(root, queue, tenant, settings, now, most)
             unpack(arrivals))
     end
     local left = close_lanes(root, queue, tenant, lanes)
-    -- Those that it passed were all that it read.
+    -- It read only elements of jobs that have gone, and there are more behind
+    -- them: promote goes on, so that this step stays short.
     if left and #arrivals < 2 * free then wake(root, queue, tenant, now) end
     return #arrivals / 2
 end
 
--- After something has made room: for whom a lane waits.
+-- For every step that has made room for the tenant: lets jobs in that its lanes
+-- hold. Without it they would wait although they may start.
 local function refill(root, queue, tenant, now)
     if not call("HGET", root .. "lanes:" .. queue, tenant) then return end
     admit(root, queue, tenant, settings_of(root, queue, tenant), now, WINDOW)
@@ -462,8 +498,8 @@ local function leases_of(root, queue)
     return root .. "leases:" .. queue
 end
 
--- By the key of a set, for one call when all of them are there: an id, or a
--- score and an id.
+-- Collects members (an id, or a score and an id) by the key that they go to, so
+-- that one command writes them all.
 local function gather(sets, key, one, two)
     local parts = sets[key]
     if not parts then
@@ -474,7 +510,8 @@ local function gather(sets, key, one, two)
     if two then parts[#parts + 1] = two end
 end
 
--- Out of its holder's hands. ends: gathers what many have in common.
+-- Takes the job's lease and its place in running. ends: where several jobs end
+-- in one step, leases are gathered there.
 local function let_go(job, ends)
     local leases = leases_of(job.root, job.queue)
     if ends then
@@ -489,17 +526,19 @@ local function let_go(job, ends)
     end
 end
 
--- What a job waits for when it waits for others: what was done until then was no
--- attempt, whatever it was.
+-- Reasons to wait that are not the job's own fault: the attempt does not count.
 local RESTS = { budget = true, endpoint = true }
 
--- Those that wait for that, by when they go on: counted for operators.
+-- The jobs that wait for such a reason, by the time at which they go on. Only
+-- stats reads it, for operators.
 local function resting(root, reason, queue)
     return root .. "resting:" .. reason .. ":" .. queue
 end
 
--- Out of wherever it stands or runs; whether that has made room for others of
--- its tenant. A lane keeps its element until that comes to the head.
+-- Removes the job from wherever it stands or runs; answers whether that has
+-- made room for others of its tenant. A lane keeps the element until it comes
+-- to the head: to take it out of the middle would be a search. The caller sets
+-- the new state, and saves.
 local function pull(job, ends)
     local made_room = job.limited == 1
     if job.session ~= "" and job.entry == "" and job.place == "" then

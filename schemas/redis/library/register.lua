@@ -1,11 +1,14 @@
--- register.lua - how the functions get their names. The files that follow hold
--- them, and each ends with what it registers.
+-- register.lua - gives functions their names. The files that follow hold the
+-- functions; each ends with the calls that register them.
 
--- Those that let work in flight come to its end also run when memory is out:
--- the end is what frees memory. New work is refused then.
+-- Functions that let running jobs come to their end also run while Redis is out
+-- of memory, since an end frees memory. Functions that bring new work do not.
 local ALWAYS = { "allow-oom" }
 local READS = { "no-writes" }
 
+-- What every function but build does around its own work: what the call before
+-- has left in the shared variables is cleared, the one key is checked, and what
+-- the call has noted for the index is written.
 local function on_root(callback)
     return function(keys, args)
         journal_bytes = 0

@@ -1,6 +1,8 @@
--- run.lua - a consumer keeps a job, and tells what it did.
+-- run.lua - a consumer renews its leases, and writes events.
 
--- consumer, then pairs of id and epoch. Answers pairs: held, cancel.
+-- Arguments: consumer, then pairs of id and epoch. Answers pairs: is it held,
+-- is it to be cancelled. The lease of a job that is not held is left alone: it
+-- is another consumer's.
 local function beat(keys, args)
     local root, consumer, now = keys[1], args[1], now_ms()
     if not consumer or #args % 2 == 0 or #args > 1 + 2 * MAX_BATCH then
@@ -21,8 +23,9 @@ local function beat(keys, args)
     return answer
 end
 
--- id epoch [number], then pairs of type and data. Answers the last seq. The
--- attempt counts its writes: one that comes again has a number that was there.
+-- Arguments: id epoch [number], then pairs of type and data. Answers the job's
+-- last seq. number counts the attempt's writes: told is the last one that was
+-- carried out, so a write that is sent again is known by its number.
 local function event(keys, args)
     local job, refusal = load_fenced(keys[1], args[1], args[2], RUNNING)
     local count = number(args[3])

@@ -1,21 +1,30 @@
 -- schedule.lua - jobs that are submitted again and again.
 --
--- schedule:<name> is a hash: spec and zone (for who computes the times), job
--- (the bytes of submit) and submit's other pairs, blobs as words; next_at,
--- created_at; last_at, last_try (the id that was given) and last_id (the job's)
--- or last_error, of the time before. It lives until it is removed, and so do its
--- blobs.
+-- schedule:<name> is a hash:
+--   spec, zone   not read here: consumers compute the times
+--   job          the body, with NO_ID in place of the id; beside it the other
+--                pairs of submit; blobs as words
+--   next_at      when it goes off next; 0: never
+--   created_at
+--   last_at      when it last went off; last_try: the id that was given then;
+--                last_id: the job's; or last_error: why there was no job
+--   paused
+-- It exists until it is removed, and so do its blobs.
 
--- Stands in the body where the id of each job will.
+-- Stands in the body in place of the id, which each job gets when it is
+-- submitted.
 local NO_ID = "00000000-0000-7000-8000-000000000000"
 
--- What is of the schedule, not of its job; and what its job cannot have.
+-- Fields that belong to the schedule and not to its job; NOT_OF_SCHEDULES
+-- below: pairs of submit that a schedule cannot have.
 local SCHEDULE_FACTS = {
     spec = true, zone = true, next_at = true, created_at = true,
     last_at = true, last_try = true, last_id = true, last_error = true,
     paused = true,
 }
-local PAUSED_AT = 2 ^ 53 -- where a paused one stands among those that are due
+-- The score of a paused schedule: it keeps its place in schedules, but no time
+-- comes to it.
+local PAUSED_AT = 2 ^ 53
 local NOT_OF_SCHEDULES = {
     id = true, idempotency_key = true, not_before = true, blobs = true,
 }
@@ -24,7 +33,7 @@ local function schedule_key(root, name)
     return root .. "schedule:" .. name
 end
 
--- As whose its blobs are kept.
+-- The schedule in the form of a job, for the functions of blobs.lua.
 local function holder_of(root, name, blobs)
     return { root = root, id = "schedule:" .. name, blobs = blobs or "" }
 end
@@ -57,7 +66,9 @@ local function schedule_facts(root, name)
     return facts.spec and facts or nil
 end
 
--- What submit will make of it, or nil and the refusal.
+-- Tries the schedule's pairs out with read_submit(), so that a schedule whose
+-- job would be refused is refused now. Answers what it gives, or nil and the
+-- refusal.
 local function read_scheduled(root, facts, now)
     local example = job_args(facts, "00000000-0000-7"
         .. root:match("{(%x%x%x)}") .. "-8000-000000000000")
@@ -73,8 +84,8 @@ local function read_scheduled(root, facts, now)
     return given
 end
 
--- name spec zone next_at, then the pairs of submit, without id. Replaces the
--- one of that name; where that is paused, it is too.
+-- Arguments: name spec zone next_at, then the pairs of submit, without id.
+-- Replaces the schedule of that name; a paused one stays paused.
 local function schedule_set(keys, args)
     local root, now, name, next_at = keys[1], now_ms(), args[1], number(args[4])
     if not (name and is_name(name) and next_at and next_at > 0
@@ -126,7 +137,8 @@ local function schedule_set(keys, args)
     return 1
 end
 
--- name "1", or "0" next_at: it goes on then. Answers whether there was one.
+-- Arguments: name "1" (pause), or name "0" next_at (resume). Answers whether
+-- there is such a schedule.
 local function schedule_pause(keys, args)
     local root, name, wish, next_at = keys[1], args[1], args[2], number(args[3])
     if not (name and is_name(name)
@@ -151,8 +163,9 @@ local function schedule_pause(keys, args)
     return 1
 end
 
--- name id. Submits its job at once, also of a paused one; when it is due next
--- stays. Answers what submit does.
+-- Arguments: name id. Submits the schedule's job at once, also of a paused one;
+-- next_at stays. The idempotency key is made of the id, so that a call that is
+-- sent again submits no second job. Answers what submit answers.
 local function schedule_run(keys, args)
     local root, now, name, id = keys[1], now_ms(), args[1], args[2]
     if not (name and is_name(name) and is_id(root, id)) then
@@ -168,7 +181,7 @@ local function schedule_run(keys, args)
     return answer
 end
 
--- name. Answers whether there was one.
+-- Arguments: name. Answers whether there was such a schedule.
 local function schedule_rm(keys, args)
     local root, name = keys[1], args[1]
     if not (name and is_name(name)) then
@@ -182,9 +195,10 @@ local function schedule_rm(keys, args)
     return 1
 end
 
--- name at next_at id. Submits its job, if at is still when it is due. Answers
--- {id, "created" or "exists"}, {"", "late"} or {sentence, "refused"}: that time
--- is left out.
+-- Arguments: name at next_at id. Submits the schedule's job when at is still
+-- the time at which it is due: several consumers may see it due, and only the
+-- first call moves next_at. Answers {id, "created" or "exists"}, {"", "late"}
+-- or {sentence, "refused"}: submit refused the job, and this time is left out.
 local function fire(keys, args)
     local root, now, name, id = keys[1], now_ms(), args[1], args[4]
     local at, next_at = number(args[2]), number(args[3])
@@ -198,7 +212,7 @@ local function fire(keys, args)
         if not facts or facts.last_try ~= id or number(facts.last_at) ~= at then
             return { "", "late" }
         end
-        -- Sent again: what came of it.
+        -- The same call sent again: answers what came of it.
         if facts.last_error then return { facts.last_error, "refused" } end
         return { facts.last_id, facts.last_id == id and "created" or "exists" }
     end

@@ -1,11 +1,14 @@
--- session.lua - sessions that outlive their jobs: whose turn it is, and what is
--- known of one.
+-- session.lua - sessions that outlive their jobs: which job has the turn, and
+-- the session's record.
 --
--- session:<tenant>/<name>, labels encoded (args.lua), is a hash: record (../../message/session.h), its
--- generation, which every write raises; files, and picture, its own blobs: of
--- its names, and of what was said in it, a space between; and job, whose turn it is. A turn ends with its job, also when the
--- job has to go back into the queue meanwhile. Those that wait for theirs stand
--- in line (line.lua).
+-- session:<tenant>/<name>, with encoded labels (args.lua), is a hash:
+--   record      bytes, see ../../message/session.h
+--   generation  how often the record was written
+--   files       the blobs of the workspace, with a space between
+--   picture     the blobs of the variables and of the history, likewise
+--   job         the job that has the turn
+-- A job keeps the turn until its end, also while it is back in the queue. Jobs
+-- that wait for the turn stand in the session's line (line.lua).
 
 local MAX_SESSION_BYTES = 256 * KIB
 local MAX_SESSION_FILES = 512
@@ -15,14 +18,16 @@ local function is_session(text)
     return tenant ~= nil and decode(tenant) ~= nil and decode(name) ~= nil
 end
 
--- At least for so long.
+-- Makes the key live for ttl_ms at least.
 local function live_on(key, ttl_ms)
     if redis.call("PTTL", key) < ttl_ms then
         redis.call("PEXPIRE", key, ttl_ms)
     end
 end
 
--- With the blobs that its record names.
+-- Makes a session live for ttl_ms at least, with all blobs that its record
+-- names. In the refs of a blob the session stands as its key; for a picture as
+-- the key with "#picture", because a blob may be both.
 local function session_lives_on(root, key, ttl_ms)
     live_on(key, ttl_ms)
     local expires_at = redis.call("PEXPIRETIME", key)
@@ -36,8 +41,9 @@ local function session_lives_on(root, key, ttl_ms)
     end
 end
 
--- It stands in that line from here to its end, by when it was submitted. In that
--- of its own session it stands already; not in that of a second one (a fork's).
+-- Puts the job into the session's line, in the order of its submit, until its
+-- end. It stands in the line of its own session since submit; a second session
+-- (that of a fork) it claims here, and the fact claims says so.
 local function join_line(job, session)
     call("ZADD", job.root .. "line:" .. session, "NX", job.submitted_at, job.id)
     for _, known in ipairs(lines_of(job)) do
@@ -47,8 +53,10 @@ local function join_line(job, session)
     save(job)
 end
 
--- id epoch session ttl_ms. Answers {1, record} when it is the job's turn, else
--- {0, the job that it waits for, the state of that one}.
+-- Arguments: id epoch session ttl_ms. Answers {1, record} when it is the job's
+-- turn, else {0, the job that it waits for, that one's state}. The job whose id
+-- is in the hash has the turn as long as it has not ended, also when it is no
+-- longer the first of the line (the line was deleted).
 local function session_claim(keys, args)
     local root, id, session = keys[1], args[1], args[3]
     local ttl_ms = number(args[4])
@@ -72,7 +80,9 @@ local function session_claim(keys, args)
     return { 1, redis.call("HGET", key, "record") or "" }
 end
 
--- What a record names now is kept, what it named before is let go.
+-- Keeps the blobs that the new record names, and lets go, until until_ms, those
+-- that only the old one named. Keeps first: a blob in both never expires
+-- between.
 local function move_blobs(root, who, old, new, expires_at, until_ms)
     for sha256 in pairs(new) do keep_blob(root, sha256, who, expires_at) end
     for sha256 in pairs(old) do
@@ -105,11 +115,15 @@ local function list_session(root, session, listed, now, ttl_ms)
     end
 end
 
--- id epoch session generation listed ttl_ms kept_ms record blobs file...
--- blobs: its own; none of them, or one, or both.
--- generation: the one that is replaced; 0: none stands. listed: 0 when it is
--- over. kept_ms: how long files that are replaced are still there. Answers the
--- new generation.
+-- Arguments: id epoch session generation listed ttl_ms kept_ms record blobs
+-- file... Answers the new generation.
+--   generation  of the record that is replaced; 0: there is none
+--   listed      0: the session is closed
+--   kept_ms     how long files that only the old record names are kept
+--   blobs       words: of the variables and of the history, where there are any
+--   file        one blob of the workspace each
+-- A save with the generation that the job has read cannot overwrite a save that
+-- it has not seen.
 local function session_save(keys, args)
     local root, session, record = keys[1], args[3], args[8]
     local generation, listed = number(args[4]), number(args[5])
@@ -146,7 +160,7 @@ local function session_save(keys, args)
     local expires_at = now + ttl_ms
     move_blobs(root, key, blob_set(stands[3]), blob_set(files), expires_at,
         now + math.max(kept_ms, DAY_MS))
-    -- Who restores it now may still read what is replaced.
+    -- An executor that restores the session now may still read the old ones.
     move_blobs(root, key .. "#picture", blob_set(stands[4]), blob_set(blobs),
         expires_at, now + HOUR_MS)
     redis.call("HSET", key, "generation", generation + 1, "record", record,

@@ -1,13 +1,20 @@
--- start.lua - a job that waits becomes one that runs.
+-- start.lua - a job that waits becomes one that runs. One block with take.lua.
+--
+-- who is the take that is under way: the consumer and its arguments, and what
+-- is written once for all the jobs that it starts: settings (by tenant), plain
+-- (queues without settings), shares (tenants whose jobs were started), entries,
+-- leases, bodies, pair (begin_events).
 
+-- Whether the entry is pending under that consumer's name: another consumer may
+-- have reclaimed it since the blocking read.
 local function is_pending(stream, entry, consumer)
     local rows = redis.pcall("XPENDING", stream, GROUP, entry, entry, 1,
         consumer)
     return not rows.err and #rows > 0
 end
 
--- What a consumer needs to work on it. A body that is not known comes with those
--- of others.
+-- The answer of take for a job that was started. add_bodies() adds a body that
+-- has a key of its own.
 local function answer(job, now)
     local journal = {}
     if job.journal then
@@ -21,9 +28,10 @@ local function answer(job, now)
     }
 end
 
-local BODY, JOURNAL = 11, 12
+local BODY, JOURNAL = 11, 12 -- indexes in that answer
 
--- Puts the bodies into the answers that run; how many bytes all of it has.
+-- Reads the bodies that are missing, by one command. Answers how many bytes
+-- bodies and journals of these answers have.
 local function add_bodies(root, answers)
     local keys, where, bytes = {}, {}, 0
     for _, one in ipairs(answers) do
@@ -46,8 +54,8 @@ local function add_bodies(root, answers)
     return bytes
 end
 
--- It would have started, but its queue is paused, or the tenant's limit has been
--- lowered: before the others of its lane.
+-- The job has an entry but may not start, because its queue was paused or the
+-- tenant's limit lowered since. It goes to the head of its lane.
 local function hold_back(job, now, why, at)
     pull(job)
     stand_in_lane(job, true)
@@ -56,8 +64,8 @@ local function hold_back(job, now, why, at)
     return { 0, why, job.id }
 end
 
--- Where several are started these are asked for once; and of a queue that
--- nobody has set anything for, not for each of its tenants.
+-- The tenant's settings, read once in a take. For a queue without any settings
+-- one look is enough for all its tenants.
 local function cached_settings(root, who, queue, tenant)
     local key = root .. "queue:" .. queue
     if who.plain[key] == nil then
@@ -73,7 +81,8 @@ local function cached_settings(root, who, queue, tenant)
     return settings
 end
 
--- The tenant's share of this take: its lanes may have room.
+-- The tenant's share of this take. A tenant gets one with its first job that
+-- leaves a stream: there may be room for the jobs of its lanes from then on.
 local function share_of(who, queue, tenant)
     local name = queue .. "/" .. tenant
     local share = who.shares[name]
@@ -84,7 +93,7 @@ local function share_of(who, queue, tenant)
     return share
 end
 
--- Out of the stream: the entry has done its duty.
+-- Gathers the entry of a job that starts, for settle_streams() to remove.
 local function leave_stream(job, who)
     local ready = share_of(who, job.queue, job.tenant).ready
     ready[#ready + 1] = job.id
@@ -92,7 +101,9 @@ local function leave_stream(job, who)
     set(job, "entry", "")
 end
 
--- who: consumer, lease_ms, max_crashes, and what is gathered for settle().
+-- Starts the job; answers what take answers. Its lease, its body and the
+-- removal of its entry are only gathered: the caller must call settle_starts()
+-- and settle_streams() in the same step.
 local function start_job(job, now, who, settings)
     charge(job, settings, now)
     if job.entry ~= "" then
@@ -133,7 +144,8 @@ local function end_instead(job, now, who)
         end_late(job, now)
         return { 0, "deadline", job.id }
     end
-    -- Before anybody decodes the body: decoding may be what kills.
+    -- Checked before anybody decodes the body: that may be what kills
+    -- consumers.
     if job.crashes > who.max_crashes then
         end_crashed(job, now)
         return { 0, "crashed", job.id }
@@ -141,6 +153,8 @@ local function end_instead(job, now, who)
     return nil
 end
 
+-- Starts the job of an entry, or says why not. fields: of the entry, when a
+-- read has brought them.
 local function start_entry(root, stream, entry, now, who, fields)
     local job, why = open_entry(root, stream, entry, now, fields)
     if not job then return { 0, why, "" } end
@@ -167,7 +181,7 @@ local function new_who(consumer, lease, crashes, now)
     }
 end
 
--- What is written once for all that have started.
+-- Writes the leases and bodies of all jobs that were started.
 local function settle_starts(root, who)
     for leases, members in pairs(who.leases) do
         call("ZADD", leases, unpack(members))
@@ -176,7 +190,8 @@ local function settle_starts(root, who)
     if who.pair.queue then redis.call("DEL", root .. "copy") end
 end
 
--- What has left the streams; the shares whose lanes hold anything.
+-- Removes the entries of the jobs that were started. Answers the shares of the
+-- tenants whose lanes hold jobs.
 local function settle_streams(root, who)
     for stream, entries in pairs(who.entries) do drop(stream, unpack(entries)) end
     who.entries = {}
@@ -194,7 +209,8 @@ local function settle_streams(root, who)
     return behind
 end
 
--- Entries for what has room in the streams: most of each tenant.
+-- Moves jobs of these tenants from their lanes into the streams, until most of
+-- each tenant stand there.
 local function refill_shares(root, who, shares, now, most)
     for _, share in ipairs(shares) do
         admit(root, share.queue, share.tenant,

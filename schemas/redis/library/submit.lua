@@ -1,18 +1,25 @@
--- submit.lua - new jobs, or those that stand already.
+-- submit.lua - accepts new jobs, or finds those that were submitted before.
+--
+-- A job that is submitted again (the same id and bytes, the same idempotency
+-- key, or a unique key whose job has not ended) changes nothing and is answered
+-- as "exists".
 
 local LANE_BODY = 1 * KIB -- bytes of submit that wait in the lane itself
 
--- Those of the tenant that wait.
+-- How many jobs of the tenant wait in streams and lanes.
 local function tenant_depth(root, queue, tenant)
     return call("ZCARD", root .. "ready:" .. queue .. "/" .. tenant)
         + (tonumber(call("HGET", root .. "lanes:" .. queue, tenant) or 0) or 0)
 end
 
+-- The lower of two limits, of which 0 is none.
 local function lower(one, other)
     if one == 0 then return other end
     return other == 0 and one or math.min(one, other)
 end
 
+-- How many jobs wait in the session's line behind its first one, which counts
+-- where it stands.
 local function behind_in_line(root, given)
     if not given.session then return 0 end
     local line = root .. "line:" .. encode(given.tenant) .. "/"
@@ -20,7 +27,8 @@ local function behind_in_line(root, given)
     return math.max(0, call("ZCARD", line) - 1)
 end
 
--- Both are counted once in a step, and on from there by count_created.
+-- depth_now() and tenant_depth_now() count once in a step; count_created()
+-- counts on from there.
 local function depth_now(batch, queue)
     if not batch.depths[queue] then
         settle_lanes(batch)
@@ -48,8 +56,8 @@ local function count_created(batch, known, job)
     end
 end
 
--- The refusal, when it is more than what may wait: of the tenant also behind the
--- first of its line.
+-- The refusal when as many jobs wait as the limits of queue and tenant allow;
+-- else nil. A job that would wait in a line counts the jobs of that line, too.
 local function too_many(batch, known, given)
     local most = lower(given.max_depth, known.settings.max_depth)
     local tenant_most = lower(given.tenant_depth, known.settings.tenant_depth)
@@ -67,8 +75,9 @@ local function too_many(batch, known, given)
     return nil
 end
 
--- The keys that others read of it; to be appended to keys. A journal of a job
--- whose facts have gone is replaced when one is written.
+-- Appends to keys those of the job that must not exist before its submit. The
+-- journal is not among them: a leftover one is deleted when the first record is
+-- written (journal.lua).
 local function add_keys(root, id, keys)
     local at = #keys
     keys[at + 1] = root .. "job:" .. id
@@ -77,7 +86,8 @@ local function add_keys(root, id, keys)
     return keys
 end
 
--- Whether nothing is there of any of them, as it should be.
+-- Whether no key of any of these jobs exists: one command answers the usual
+-- case for a whole batch.
 local function are_fresh(root, jobs)
     local keys = {}
     for _, given in ipairs(jobs) do
@@ -86,7 +96,9 @@ local function are_fresh(root, jobs)
     return #keys == 0 or redis.call("EXISTS", unpack(keys)) == 0
 end
 
--- Whether it stands already; or nil and a refusal.
+-- Whether the job was submitted before; nil and the refusal when another job
+-- has its id. A result or events without facts are leftovers of a job whose
+-- hash somebody deleted: write_job() removes them.
 local function stands(batch, given)
     local root, id = batch.root, given.id
     if batch.created[id] then settle_lanes(batch) end
@@ -106,7 +118,8 @@ local function stands(batch, given)
     return true
 end
 
--- The id of the job that stands already, or nil; or nil and a refusal.
+-- The id of the job that this submit repeats (by idempotency key, then by id,
+-- then by unique key), or nil; nil and a refusal when there may be none.
 local function standing(batch, given, idem, unique)
     local root = batch.root
     local id = idem and call("GET", idem)
@@ -126,9 +139,9 @@ local function write_label(job, name, label)
     job[name] = encode(label) -- as load() has it
 end
 
--- Its facts, but for where it stands.
+-- Makes the job's facts, but for where it stands; the caller saves.
 local function write_job(root, given, now, not_before)
-    -- Of a job whose facts somebody deleted.
+    -- Keys of a job with this id whose facts somebody deleted.
     if given.leftovers then redis.call("DEL", unpack(given.leftovers)) end
     local job = new_job(root, given.id, now)
     local queue, priority, tenant, session = given.queue, given.priority,
@@ -151,7 +164,8 @@ local function write_job(root, given, now, not_before)
     return job
 end
 
--- {id, "created" or "exists"}, or the refusal.
+-- {id, "created" or "exists"}, or the refusal. Everything that may refuse comes
+-- before the first write.
 local function submit_given(batch, given, now)
     local root, tenant = batch.root, encode(given.tenant)
     local idem = given.idempotency_key
@@ -185,7 +199,8 @@ local function submit_given(batch, given, now)
     return { job.id, "created" }
 end
 
--- What was read, or why it could not be; an answer for each.
+-- jobs: for each what read_submit() has answered, also a refusal. Answers one
+-- for each.
 local function submit_all(root, jobs, now)
     local batch, answers = new_batch(root), {}
     batch.fresh = are_fresh(root, jobs)
@@ -196,15 +211,15 @@ local function submit_all(root, jobs, now)
     return answers
 end
 
--- key: in place of the job's own idempotency key, or nil.
+-- key: an idempotency key in place of the job's own, for schedules; or nil.
 function submit_one(root, args, now, key)
     local given, refusal = read_submit(root, args, 1, #args, now)
     if key and given then given.idempotency_key = key end
     return submit_all(root, { given or refusal }, now)[1]
 end
 
--- The pairs of one job after the other, those of each begin with its id. Answers
--- for each what submit does; one that is refused holds up no other.
+-- The pairs of one job after the other, those of each begin with its id.
+-- Answers for each what submit does; one that is refused holds up no other.
 local function submit_many(keys, args)
     local root, jobs, first, now = keys[1], {}, 1, now_ms()
     if #args % 2 == 1 or args[1] and args[1] ~= "id" then

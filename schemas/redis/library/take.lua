@@ -1,13 +1,19 @@
--- take.lua - consumers get jobs: of the streams, then of the lanes behind them.
+-- take.lua - consumers get jobs: from the streams, then from the lanes.
+--
+-- take() first starts the jobs of entries that a blocking read has brought,
+-- then reads more of the streams. Where a stream comes to its end, it goes on
+-- with the lanes of the tenants whose jobs it started. Before it answers, each
+-- of these tenants whose lanes still hold jobs gets one entry in a stream.
 
 local MAX_ENTRIES = 16 -- that a take reads at a time
 local MAX_TAKE_BYTES = 1024 * KIB -- after which it reads no more
--- When nobody has come for the entry that a lane has out: its reader has died.
+-- promote looks into the lanes of a tenant again after this time, in case the
+-- consumer that reads the tenant's entry dies before it takes.
 local LOOK_AGAIN_MS = 1000
 
 -- ---------------------------------------------------- out of the streams
 
--- Streams of those queues that hold anything, but for the paused ones.
+-- The streams with entries, of those queues that are not paused.
 local function open_streams(root, queues)
     local streams = {}
     for _, queue in ipairs(queues) do
@@ -25,9 +31,11 @@ local function open_streams(root, queues)
     return streams
 end
 
--- The stream whose head is the oldest, ages counted, how many to read of it
--- before another's is, up to count; and how old what stands behind these is, if
--- it is known.
+-- Which stream to read: the one whose first unread job is the oldest, where
+-- AGE_MS of the priority is added to the time of its entry. Also how many of
+-- its jobs, up to count, are older than the first one of every other stream;
+-- and the time of the oldest job behind these. That is nil where only one
+-- stream has entries: then nothing was looked up, and count is right.
 local function best_run(streams, count)
     if #streams == 1 then return streams[1], count end
     local best, best_at, rival_at
@@ -53,6 +61,9 @@ local function best_run(streams, count)
     return best, run, math.min(next_at or math.huge, rival_at or math.huge)
 end
 
+-- Reads entries as the consumer, so that they are pending under its name: when
+-- nobody starts them, reclaim finds them. An error is most likely a group that
+-- is not there: it is made, and the read repeated.
 local function read_group(root, stream, consumer, count)
     local function read()
         return redis.pcall("XREADGROUP", "GROUP", GROUP, consumer,
@@ -66,8 +77,9 @@ local function read_group(root, stream, consumer, count)
     return got and not got.err and got[1] and got[1][2] or {}
 end
 
--- Starts a run of what stands in the streams. How many entries it has read, and
--- until which age the lanes go before what is left there; nil: not at all.
+-- Reads a run of one stream and starts its jobs. Answers how many entries it
+-- has read, and until which time jobs of lanes are older than what is left in
+-- the streams; nil: not known, so lanes are not looked at yet.
 local function take_streams(root, count, now, who, jobs)
     local streams = open_streams(root, who.queues)
     if #streams == 0 then return 0, math.huge end
@@ -85,7 +97,8 @@ end
 
 -- ------------------------------------------------------ out of the lanes
 
--- A share of what is to be started of each, as far as it may.
+-- Opens the lanes of each tenant for its part of count, as far as its limits
+-- let jobs start.
 local function open_shares(root, who, shares, count, now)
     local part, open = math.ceil(count / #shares), {}
     for _, share in ipairs(shares) do
@@ -103,8 +116,9 @@ local function open_shares(root, who, shares, count, now)
     return open
 end
 
--- Whose head goes first, as if all of them had come into the streams now; those
--- of the same priority take turns.
+-- The tenant whose first job goes next. Jobs of lanes count as if they had come
+-- into the streams now, so only the priority decides; within one priority the
+-- tenants take turns. nil when jobs of the streams go before all of them.
 local function next_share(root, shares, now, next_at)
     local best, best_at
     for _, share in ipairs(shares) do
@@ -120,7 +134,7 @@ local function next_share(root, shares, now, next_at)
     return best
 end
 
--- Goes on with what stands in the lanes of those who have a share.
+-- Starts jobs straight from the lanes of these tenants.
 local function take_lanes(root, who, shares, next_at, now, jobs)
     local open = open_shares(root, who, shares, who.count - #jobs, now)
     while #jobs < who.count and who.bytes < MAX_TAKE_BYTES
@@ -147,8 +161,8 @@ local function take_lanes(root, who, shares, next_at, now, jobs)
     end
 end
 
--- consumer lease_ms max_crashes count, then any of: ticket n, entry stream id,
--- queue name. Who has read an entry of a blocking read names it.
+-- The arguments: consumer lease_ms max_crashes count, then any of: ticket n;
+-- entry stream id, an entry that a blocking read has brought; queue name.
 local function read_take(root, args, now)
     local who, refusal = new_who(args[1], args[2], args[3], now)
     if not who then return nil, refusal end
@@ -177,8 +191,9 @@ local function read_take(root, args, now)
     return who
 end
 
--- The same ticket again: its reply was lost. The jobs that it has started and
--- that nobody has taken from it since, in the order of the claims; or nil.
+-- The consumer sends the same ticket again, because the reply was lost. Answers
+-- the jobs that the first call started and that the consumer still has, in the
+-- order of the entries; nil when the ticket is new.
 local function taken_before(root, now, who)
     local taken = call("GET", root .. "taken:" .. who.consumer) or ""
     if taken:match("^%d+") ~= who.ticket then return nil end
@@ -195,7 +210,8 @@ local function taken_before(root, now, who)
     return answers
 end
 
--- Of each job which claim has brought it; 0: none.
+-- Keeps the ticket, and for each job which of the entries brought it (0: none),
+-- for as long as a lease: after that the jobs are others' anyway.
 local function keep_ticket(root, who, answers)
     local words = { who.ticket }
     for i, one in ipairs(answers) do
@@ -208,7 +224,8 @@ local function keep_ticket(root, who, answers)
         table.concat(words, " "), "PX", text(math.max(who.lease_ms, 1)))
 end
 
--- What it has not been given by its claims.
+-- Starts further jobs, as many as the entries have left free. looked bounds the
+-- entries of jobs that end here instead of starting.
 local function take_more(root, who, now, jobs)
     local looked = 0
     while #jobs < who.count and looked < MAX_BATCH
@@ -227,8 +244,11 @@ local function take_more(root, who, now, jobs)
     end
 end
 
--- Answers first what has become of each entry named, then the jobs that were
--- started beside.
+-- Answers what has become of each entry that was named, then the other jobs
+-- that were started. The order at the end matters: leases and bodies are
+-- written (settle_starts), entries of started jobs leave the streams
+-- (settle_streams), and only then refill_shares() counts what room there is for
+-- one more entry.
 local function take(keys, args)
     local root, now = keys[1], now_ms()
     local who, refusal = read_take(root, args, now)

@@ -1,8 +1,9 @@
--- tidy.lua - jobs that have ended are removed before their time.
+-- tidy.lua - removes jobs that have ended before their keys expire.
 
 local KINDS = { "job:", "body:", "result:", "events:", "journal:" }
 
--- What the job has left; its line in ended counts no more.
+-- Removes all keys of the job. Its line in ended stays, but list.lua shows no
+-- job without facts.
 local function remove(root, id, queue)
     local keys = {}
     for i, kind in ipairs(KINDS) do keys[i] = root .. kind .. id end
@@ -17,10 +18,10 @@ local function is_asked_for(facts, wanted)
         and (wanted.queue == "" or (facts[3] or "default") == wanted.queue)
 end
 
--- cursor count before state queue dry. Looks at about count keys of the
--- partition; those jobs go that ended before that time (ms), in that state and
--- queue (empty: in any). Answers the next cursor, "0" when the walk is over, and
--- how many were removed (would be).
+-- Arguments: cursor count before state queue dry. Looks at about count keys of
+-- the partition, and removes the jobs that ended before that time (ms), in that
+-- state and queue (empty: any). Answers the next cursor, "0" when the walk is
+-- over, and how many were, or would be, removed.
 local function tidy(keys, args)
     local root, count = keys[1], number(args[2])
     local wanted = {

@@ -1,12 +1,16 @@
 -- upkeep.lua - what every consumer does now and then, for all of them.
+--
+-- No leader is needed: each function looks for what is due and moves it in one
+-- step, so when two consumers call at once, the second one finds nothing. Every
+-- walk is bounded by a count and by has_read_enough().
 
-local MAX_FACTS = 32 -- that a worker says of itself
+local MAX_FACTS = 32 -- pairs of one report
 local MAX_FACT_BYTES = 4096
 local MAX_DUE = 16 -- schedules that one promote tells of
 
 -- ----------------------------------------------------------------- promote
 
--- Its time has come: a job that was scheduled, or waits for a retry.
+-- The time of a scheduled or waiting job has come.
 local function promote_job(root, queue, id, now)
     local scheduled = root .. "scheduled:" .. queue
     local job = is_id(root, id) and load(root, id)
@@ -46,8 +50,8 @@ local function promote_queue(root, queue, count, now)
     return #jobs + #tenants
 end
 
--- Deadlines that have passed. Who runs such a job ends it, or hands it back
--- into ends_here().
+-- Ends jobs whose deadline has passed while nobody ran them. A job that runs is
+-- left to its consumer, which ends it, or hands it back into ends_here().
 local function end_overdue(root, count, now)
     local deadlines = root .. "deadlines"
     local due = due_members(deadlines, count, now)
@@ -87,8 +91,9 @@ local function due_schedules(root, now)
     return due
 end
 
--- One of those who ask is to walk (mend.lua): nobody has done so lately, or who
--- began has not gone on.
+-- 1 when the caller is to walk with mend: nobody has walked lately, or the one
+-- that began has not gone on. The key that is set here gives the caller
+-- MEND_STEP_MS for its first step, in which no other caller is asked.
 local function wants_mend(root)
     local key = root .. "mended"
     if redis.call("PTTL", key) >= 0 then return 0 end
@@ -96,9 +101,11 @@ local function wants_mend(root)
     return 1
 end
 
--- count. Answers how many were due and moved, if there was time, in how many ms
--- the next one is due (or -1), schedules to fire: name, spec, zone, at; and
--- whether the caller is to walk.
+-- Arguments: count. Answers how many jobs and tenants were due; in how many ms
+-- the next one is due, or -1; the schedules that are due (name, spec, zone, at,
+-- ...), which the caller fires since it computes their next times; and whether
+-- the caller is to walk with mend. A call may stop before all that was due has
+-- moved (has_read_enough()): callers call again until nothing was due.
 local function promote(keys, args)
     local root, now, count = keys[1], now_ms(), number(args[1])
     if not (count and count > 0 and count <= MAX_BATCH) then
@@ -124,8 +131,8 @@ end
 
 -- ------------------------------------------------------------------ leases
 
--- Of one queue. Answers how many it looked at, and how many of these were jobs
--- that it put back or ended.
+-- Jobs of the queue whose leases have ended. Answers how many leases it looked
+-- at, and how many jobs it put back or ended.
 local function lapse_queue(root, queue, count, now, max_crashes)
     local leases, jobs = leases_of(root, queue), 0
     local due = due_members(leases, count, now)
@@ -144,8 +151,8 @@ local function lapse_queue(root, queue, count, now, max_crashes)
     return #due, jobs
 end
 
--- max_crashes count. Answers how many jobs were put back or ended, and whether
--- there may be more.
+-- Arguments: max_crashes count. Answers how many jobs were put back or ended,
+-- and whether there may be more.
 local function lapse(keys, args)
     local root, now = keys[1], now_ms()
     local max_crashes, count = number(args[1]), number(args[2])
@@ -163,8 +170,8 @@ local function lapse(keys, args)
     return { jobs, (looked == count or has_read_enough()) and 1 or 0 }
 end
 
--- One entry that somebody has read, and never started: nobody is charged.
--- Answers how many jobs were put back.
+-- An entry that a consumer has read and whose job it never started: this counts
+-- as no attempt and no crash. Answers how many jobs were put back.
 local function reclaim_entry(root, stream, entry, now)
     local job = open_entry(root, stream, entry, now)
     if not job then return 0 end
@@ -172,9 +179,10 @@ local function reclaim_entry(root, stream, entry, now)
     return 1
 end
 
--- A name holds nothing and has not been heard of for a hundred leases: every
--- start of a consumer leaves one. One that was only quiet is made again by its
--- next read.
+-- Removes names of consumers from the stream's group that hold no entry and
+-- have not read for a hundred leases; otherwise every start of a consumer would
+-- leave one for ever. The next read of a consumer that was only quiet makes its
+-- name again.
 local function forget_consumers(stream, lease_ms)
     for _, row in ipairs(redis.pcall("XINFO", "CONSUMERS", stream, GROUP)) do
         local about = {}
@@ -185,14 +193,15 @@ local function forget_consumers(stream, lease_ms)
     end
 end
 
--- Of a walk over a stream: an entry's id, or "-", its begin.
+-- Whether it is a cursor of reclaim: an entry's id, or "-" for the beginning.
 local function is_entry(cursor)
     return cursor == "-"
         or cursor and #cursor <= 41 and cursor:find("^%d+%-%d+$") ~= nil
 end
 
--- stream lease_ms count cursor. Entries that were read so long ago. Answers the
--- next cursor, "-" when the walk is over, and how many jobs were put back.
+-- Arguments: stream lease_ms count cursor. Puts back the jobs of entries that
+-- were read so long ago and not started. Answers the next cursor, "-" when the
+-- walk is over, and how many jobs were put back.
 local function reclaim(keys, args)
     local root, now, stream, cursor = keys[1], now_ms(), args[1], args[4]
     local lease_ms, count = number(args[2]), number(args[3])
@@ -226,8 +235,8 @@ end
 
 -- ----------------------------------------------------------------- workers
 
--- Those of the words that are paused queues. All of them are served, and known
--- from here on: their streams were made before any job came.
+-- Which of the queues (words) are paused. All of them are added to queues,
+-- because a consumer serves them, although they may never have held a job.
 local function paused_of(root, words)
     local paused = {}
     for queue in (words or ""):gmatch("[%w._-]+") do
@@ -239,16 +248,16 @@ local function paused_of(root, words)
     return paused
 end
 
--- What is kept of it is what its restart has to know.
+-- The consumer leaves. A wish that it drains is kept for its restart.
 local function depart(root, consumer)
     redis.call("DEL", root .. "worker:" .. consumer)
     call("ZREM", root .. "workers", consumer)
     return { 0, {} }
 end
 
--- consumer ttl_ms, then pairs of what it says of itself; queues: words. Answers
--- whether it is to drain, and which of its queues are paused. With a ttl of 0
--- and no pairs it leaves.
+-- Arguments: consumer ttl_ms, then pairs of what it says of itself, of which
+-- only queues (words) is read here. Answers whether it is to drain, and which
+-- of its queues are paused. With a ttl of 0 and no pairs it leaves.
 local function report(keys, args)
     local root, now, consumer = keys[1], now_ms(), args[1]
     local ttl_ms = number(args[2])

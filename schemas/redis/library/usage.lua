@@ -1,18 +1,19 @@
--- usage.lua - what the model calls of a job took, by its journal: for results
+-- usage.lua - what the model calls of a job used, by its journal: for results
 -- that no consumer writes. consumer/conversation/spending.h has the rules.
 
--- Of journals and bodies, by the call that runs: bytes. Nobody else is served
--- meanwhile.
+-- How many bytes of journals and bodies the present call has read. Redis serves
+-- nobody else meanwhile, so it is bounded.
 local journal_bytes = 0
 local MAX_JOURNAL_BYTES = 4096 * KIB
 
--- Whoever ends jobs one after the other stops then, and is called again.
+-- Functions that end many jobs ask this before each one. They stop then, and
+-- their answer makes the caller call again.
 local function has_read_enough()
     return journal_bytes >= MAX_JOURNAL_BYTES
 end
 
--- As the result has it, nil: nothing; and what the model has said last, which
--- whoever follows the job has seen.
+-- usage_of(job): the member usage of the result, nil when nothing was used; and
+-- the last text of the model, which becomes the answer.
 local usage_of
 
 do
@@ -24,7 +25,8 @@ do
     local MAX_SAID = 64 * KIB -- of a message as JSON: no call takes long
     local STEP = 4 -- records in memory at once, of up to a MiB
 
-    -- Of whoever has written it.
+    -- A number of a record; 0 for whatever is no whole number, since somebody
+    -- else may have written the record.
     local function count(value)
         local whole = type(value) == "number" and value > 0 and value < 1e15
             and value % 1 == 0
@@ -54,7 +56,8 @@ do
         if model then add_to(model, counts) end
     end
 
-    -- Of one that is under way nobody knows the outcome.
+    -- Counts a request whose outcome nobody knows, by what was reserved for it.
+    -- Answers whether there is one.
     local function count_asked(all)
         local asked = all.asked
         if not asked then return false end
@@ -64,7 +67,7 @@ do
         return true
     end
 
-    -- A reply, or a refusal, with what the endpoint has counted of it.
+    -- A reply or a refusal: counts what the endpoint has counted.
     local function settle(all, record)
         all.asked = nil
         if type(record.usage) == "table" then
@@ -72,8 +75,10 @@ do
         end
     end
 
-    -- An intent that failed was refused; or, with last, never sent. Where its
-    -- reply can be had (model_sent) says nothing of what it took.
+    -- One record. An intent with failed was refused by the endpoint; with
+    -- failed and last it was never sent. An intent after another one without a
+    -- reply means that the request was sent again. model_sent says nothing of
+    -- usage.
     local function take(all, record)
         if record.kind == "model_reply" then
             settle(all, record)
@@ -88,7 +93,8 @@ do
         end
     end
 
-    -- The others, which may be long, are not read.
+    -- By the head of its bytes, where kind stands: records of tools, which may
+    -- be long, are not decoded.
     local function is_of_model(bytes)
         return bytes:sub(1, 32):find("kind.model_") ~= nil
     end
@@ -110,7 +116,8 @@ do
         return type(text) == "string" and text ~= "" and text or nil
     end
 
-    -- Where no model was asked first, none was asked at all: a job of kind code.
+    -- The journal is read in steps, to bound the memory. When its first record
+    -- is not of a model, no model was asked at all (a job of kind code).
     function usage_of(job)
         local list, at, step = job.root .. "journal:" .. job.id, 0, 1
         local all = { sum = {}, models = {}, by_name = {}, repeated = 0 }
