@@ -353,10 +353,12 @@ static bool doctor_server_is_open(struct doctor *doctor)
     command_init(&ping, "PING");
     pong = conn_call(conn, &ping, DOCTOR_CALL_MS, &err);
     command_finish(&ping);
+    bool answers = pong;
+
     cleanup_answer(&pong);
     conn_free(conn);
     address_finish(&address);
-    return pong;
+    return answers;
 }
 
 void check_login(struct doctor *doctor)

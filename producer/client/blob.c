@@ -52,9 +52,10 @@ static bool blob_extend(struct quern *quern, unsigned int partition,
     command_add_text(&command, "GT");
     reply = handle_call(quern, partition, &command, err);
     command_finish(&command);
-    if (reply)
-        freeReplyObject(reply);
-    return reply;
+    if (!reply)
+        return false;
+    freeReplyObject(reply);
+    return true;
 }
 
 /* SET_NEW sets a key that is not there, SET_AGAIN one that is. */

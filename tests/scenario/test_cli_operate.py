@@ -241,7 +241,7 @@ def test_a_purge_takes_what_waits_and_leaves_what_runs(quern, jobs):
     assert quern("queue", "purge", "default", "--dry-run") == (
         "1200 jobs would be cancelled\n"
     )
-    assert "say --yes" in quern("queue", "purge", "default", code=64)
+    assert "give --yes" in quern("queue", "purge", "default", code=64)
     assert jobs.stats()["ready"] > 0
     assert quern.json("queue", "purge", "default", "-y") == [
         {"queue": "default", "jobs": 1200, "dry_run": False}
@@ -452,7 +452,7 @@ def test_what_dies_again_meanwhile_is_not_requeued_again(quern, jobs, redis):
 def test_the_forgotten_leave_nothing(quern, jobs):
     for number in range(3):
         bury(jobs, number)
-    assert "say --yes" in quern("dead", "rm", "--all", code=64)
+    assert "give --yes" in quern("dead", "rm", "--all", code=64)
     assert "ids and --all: only one" in quern("dead", "rm", A, "--all", code=64)
     assert "ID is missing (or --all" in quern("dead", "rm", code=64)
     assert quern("dead", "rm", A, "-y") == "1 job forgotten\n"

@@ -505,7 +505,7 @@ def test_old_jobs_are_removed(quern, jobs):
     time.sleep(0.01)
     said = quern("job", "rm", "--older", "1ms", "--state", "failed", "--dry-run")
     assert said == "1 job would be removed\n"
-    assert "say --yes" in quern("job", "rm", "--older", "1ms", code=64)
+    assert "give --yes" in quern("job", "rm", "--older", "1ms", code=64)
     said = quern("job", "rm", "--older", "1ms", "--state", "failed", "--yes")
     assert said == "1 job removed\n"
     assert jobs.dead() == [] and ids(walk(jobs)) == [C, A]
