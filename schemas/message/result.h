@@ -143,7 +143,7 @@ struct usage {
 extern const struct schema schema_usage;
 
 struct timings {     /* milliseconds */
-    uint64_t queued; /* from submit to start */
+    uint64_t queued; /* from submit to the start of the last attempt */
     uint64_t model;  /* waiting for models */
     uint64_t tools;  /* running tools and cells */
     uint64_t total;  /* from submit to end */
