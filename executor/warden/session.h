@@ -133,7 +133,7 @@ struct session_snapshot {
 
 /* What was lost between two cells: no call was there to be told. The next one
  * is. */
-struct session_loss {
+struct loss_notice {
     char text[448]; /* a sentence; empty: nothing was lost */
     enum cell_state state;
     bool emptied; /* the files, too; until a cell has said so */
@@ -191,7 +191,7 @@ struct session {
     struct running_cell run;
     struct install *install; /* that goes on, for the cell; NULL: none */
     struct session_snapshot snapshot;
-    struct session_loss loss;
+    struct loss_notice loss;
     struct session_files files;
     struct session_sending sending;
 };

@@ -52,8 +52,10 @@ bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
 {
     redisReply **part = step_expect(reply, "jobs", 2, err);
 
-    if (!part || part[1]->type != REDIS_REPLY_ARRAY)
+    if (!part)
         return false;
+    if (part[1]->type != REDIS_REPLY_ARRAY)
+        return step_misfit(err, "jobs");
     *cursor = step_text(part[0]);
     *rows = part[1]->elements;
     return true;

@@ -116,7 +116,7 @@ BUGS = {
     ),
     "end_is_forgotten": (
         "queue/ends.c",
-        "if (ends->first == NULL)\n        ends->end = &ends->first;",
+        "if (!ends->first)\n        ends->end = &ends->first;",
         "",
         "",
     ),
