@@ -60,8 +60,8 @@ void mcp_link_finish(struct mcp_link *link); /* accepts a zeroed one */
  * once, from the loop, never from inside here; then the waiter does not wait
  * any more. One waiter waits for one link at a time. */
 void mcp_link_join(struct mcp_link *link, struct mcp_waiter *waiter);
-void mcp_link_leave(
-    struct mcp_waiter *waiter); /* also one that does not wait */
+/* Also for a waiter that does not wait. */
+void mcp_link_leave(struct mcp_waiter *waiter);
 
 /* Closes the link, so that the next join opens it anew: the server no longer
  * takes what it took. serial: that of the link when the request was made. Does
