@@ -183,9 +183,12 @@ struct terms attempt_terms(const struct attempt *attempt);
 const struct catalog *attempt_catalog(const struct attempt *attempt);
 bool attempt_sees(const struct attempt *attempt); /* its model, pictures */
 
-/* What cells have left must outlive a job that takes long; its last call is
- * that of the end. */
+/* The blobs of the job's cells live for ttl_ms from now at least. Called before
+ * each step, before the job leaves this consumer, and before its end. */
 void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
+/* The time to live to give to a blob that must live for ttl_ms, although most
+ * renewals are left out. */
+uint64_t attempt_blob_ms(const struct attempt *attempt, uint64_t ttl_ms);
 
 /* For writes that only matter when they are refused. */
 store_done attempt_written;

@@ -1,7 +1,10 @@
 """What cells leave lives as long as the result that names it."""
 
+import time
+
 import pytest
-from stack import ROOT, Stack
+from servers import wait_until
+from stack import ROOT, Stack, call_of
 
 SHOW = "display({'image/svg+xml': '<svg/>'}, raw=True)\nopen('f', 'w').write('x')"
 SLEEP = "import time; time.sleep(1)"
@@ -37,7 +40,7 @@ def test_a_job_may_take_longer_than_its_blobs_live(cells, shower, writer):
         result = stack.result(job)
         assert result["status"] == "completed"
         for left in left_ms(stack, result, shower, writer):
-            assert left > stack.db.pttl(f"{ROOT}result:{job}") - 2000
+            assert left > stack.db.pttl(f"{ROOT}result:{job}") - 100
 
 
 @left
@@ -52,4 +55,27 @@ def test_those_of_a_failed_job_live_as_long_as_it_is_kept(cells, shower, writer)
         assert result["error"]["code"] == "deadline_exceeded"
         assert stack.db.pttl(f"{ROOT}result:{job}") > 500_000
         for left in left_ms(stack, result, shower, writer):
-            assert left > stack.db.pttl(f"{ROOT}result:{job}") - 2000
+            assert left > stack.db.pttl(f"{ROOT}result:{job}") - 100
+
+
+def test_a_job_may_wait_for_longer_than_its_blobs_live():
+    """For a person who approves its next cell, and without running."""
+    with Stack(result_ttl="4s") as stack:
+        stack.start_executor("--profile", "bare")
+        stack.model.script(
+            [
+                {"tool_calls": [call_of(SHOW)]},
+                {"tool_calls": [call_of("1")]},
+                {"text": "done"},
+            ]
+        )
+        stack.consumer()
+        job = stack.submit(prompt="go", approve=["execute_python_code"])
+        for waited_s in (0, 7):
+            wait_until(lambda: stack.state(job) == "waiting", what="it asks")
+            time.sleep(waited_s)
+            stack.call("approve", job, "approve", "", "", "")
+        result = stack.result(job)
+        assert result["status"] == "completed", result
+        for left in left_ms(stack, result):
+            assert left > stack.db.pttl(f"{ROOT}result:{job}") - 100
