@@ -153,6 +153,7 @@ def test_the_executor_in_a_cell(stack):
     first, second = result["cells"]
     assert second["result"] == "(42, 'a,b\\n')" and second["state"] == "restored"
     assert "1 earlier cell was run again" in second["reason"]
+    assert "this cell may have run before" in second["reason"]
     assert "stdout" not in second, "what earlier cells print is not shown again"
     assert first["stdout"] == "unseen\n"
     stack.check_events(job)
@@ -192,6 +193,7 @@ def test_the_executor_between_cells(stack):
     result = stack.result(job)
     second = result["cells"][1]
     assert second["result"] == "42" and second["state"] == "restored"
+    assert "may have run before" not in second["reason"]
     told = stack.model.request()["messages"][-1]["content"]
     assert "restored" in told and "42" in told
 
@@ -241,6 +243,25 @@ def test_consumer_and_executor_in_a_cell(stack):
     assert result["status"] == "completed", result
     assert result["cells"][1]["result"] == "42"
     assert result["cells"][1]["state"] == "restored"
+
+
+def test_consumer_and_executor_in_the_first_cell(stack):
+    """No earlier cell tells that the session is a fresh one."""
+    script(stack)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="go")
+    fetch(stack, job, "tool.output")
+    consumer.kill()
+    stack.executor.kill()
+    stack.start_executor()
+    stack.consumer()
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    [cell] = result["cells"]
+    assert (cell["result"], cell["state"]) == ("1", "restored")
+    assert cell["reason"] == "the executor went away; this cell may have run before"
+    [told] = [m["content"] for m in result["messages"] if m["role"] == "tool"]
+    assert f"The session was restored: {cell['reason']}." in told
 
 
 def test_an_executor_that_comes_late(stack):
