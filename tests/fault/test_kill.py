@@ -31,6 +31,38 @@ def script(stack, code=SLOW_COUNT, last=({"text": "It is 1."},)):
     stack.model.script([first, list(last)])
 
 
+def standing(events):
+    """What a client is left with that obeys the contract: a second turn.started
+    of a turn, or tool.started of a call, makes the events of the first void."""
+    stand = []
+    for event in events:
+        type, data = event["type"], event["data"]
+        if type == "turn.started":
+            stand = [e for e in stand if e["data"].get("turn") != data["turn"]]
+        elif type == "tool.started":
+            stand = [e for e in stand if e["data"].get("call") != data["call"]]
+        stand.append(event)
+    return stand
+
+
+def check_standing(events, result):
+    """Each step once, and all of it: nothing is told twice, nothing lost."""
+
+    def of(type):
+        return [e["data"] for e in standing(events) if e["type"] == type]
+
+    def texts(type):
+        return "".join(data["text"] for data in of(type))
+
+    assert [data["turn"] for data in of("turn.started")] == [1, 2]
+    said = [data["text"] for data in of("message.completed")]
+    assert said[-1] == result["answer"] and len(said) == 2
+    assert texts("message.delta") == "".join(said)
+    [started], [completed] = of("tool.started"), of("tool.completed")
+    assert started["call"] == completed["call"]
+    assert texts("tool.output") == result["cells"][0].get("stdout", "")
+
+
 def check(stack, job, repeated=0):
     result = stack.result(job)
     assert result["status"] == "completed", result
@@ -48,7 +80,7 @@ def check(stack, job, repeated=0):
         "tool",
         "assistant",
     ]
-    stack.check_events(job)
+    check_standing(stack.check_events(job), result)
     assert stack.is_quiet()
     return result
 
@@ -262,6 +294,7 @@ def test_consumer_and_executor_in_the_first_cell(stack):
     assert cell["reason"] == "the executor went away; this cell may have run before"
     [told] = [m["content"] for m in result["messages"] if m["role"] == "tool"]
     assert f"The session was restored: {cell['reason']}." in told
+    check_standing(stack.check_events(job), result)
 
 
 def test_an_executor_that_comes_late(stack):
