@@ -42,18 +42,25 @@ static void renew(struct store *store, const struct names *names,
     command_finish(&command);
 }
 
-static void renew_cell(struct store *store, const struct names *names,
-                       const struct cell *cell, uint64_t ttl_ms)
+static void renew_displays(struct store *store, const struct names *names,
+                           const struct list *list, uint64_t ttl_ms)
 {
-    const struct display *displays = cell->displays.items;
-    const struct cell_file *files = cell->files.items;
-    renew(store, names, cell->out_blob, ttl_ms);
-    renew(store, names, cell->errout_blob, ttl_ms);
-    for (size_t i = 0; i < cell->displays.count; i++) {
+    const struct display *displays = list->items;
+    for (size_t i = 0; i < list->count; i++) {
         const struct display_part *parts = displays[i].parts.items;
         for (size_t j = 0; j < displays[i].parts.count; j++)
             renew(store, names, parts[j].blob, ttl_ms);
     }
+}
+
+static void renew_cell(struct store *store, const struct names *names,
+                       const struct cell *cell, uint64_t ttl_ms)
+{
+    const struct cell_file *files = cell->files.items;
+    renew(store, names, cell->out_blob, ttl_ms);
+    renew(store, names, cell->errout_blob, ttl_ms);
+    renew_displays(store, names, &cell->displays, ttl_ms);
+    renew_displays(store, names, &cell->updates, ttl_ms);
     for (size_t i = 0; i < cell->files.count; i++)
         renew(store, names, files[i].blob, ttl_ms);
 }

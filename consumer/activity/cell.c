@@ -345,7 +345,6 @@ static enum pace step_recorded(void *owner)
      * attempt will ask for them again. */
     if (cell->output.ended)
         session_forget(attempt->session, cell->output.call);
-    attempt_renew_blobs(attempt, attempt->consumer->settings.result.ttl_ms);
     attempt->retries.tries = 0;
     return activity_done(&cell->activity);
 }
@@ -410,7 +409,8 @@ void cell_start(struct attempt *attempt)
         .names = &consumer->names,
         .memory_left = &consumer->stream_memory_left,
         .void_bytes = &attempt->void_bytes,
-        .blob_ttl_ms = consumer->settings.result.ttl_ms,
+        .blob_ttl_ms =
+            attempt_blob_ms(attempt, consumer->settings.result.ttl_ms),
         .stored = attempt_written,
         .owner = attempt,
     };

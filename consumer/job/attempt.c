@@ -329,6 +329,7 @@ static enum pace decide(struct attempt *attempt)
 {
     const struct conversation *conversation = &attempt->conversation;
     struct terms terms = attempt_terms(attempt);
+    attempt_renew_blobs(attempt, attempt->consumer->settings.result.ttl_ms);
     if (recall_is_due(attempt)) {
         recall_start(attempt);
         return AGAIN;
@@ -382,8 +383,19 @@ void attempt_written(void *owner, const redisReply *reply,
     attempt_stop(attempt, lost ? STOP_LOST : STOP_FAULT);
 }
 
-/* Not for every cell: that would be a command for each blob each time. So at
- * the end a blob may live for 1/24 less than the result. */
+/* How long blobs may stay without renewal. */
+static uint64_t renewal_ms(const struct attempt *attempt)
+{
+    return attempt->consumer->settings.result.ttl_ms / BLOB_RENEWALS;
+}
+
+/* Twice the time between renewals: Redis may be away when the job ends. */
+uint64_t attempt_blob_ms(const struct attempt *attempt, uint64_t ttl_ms)
+{
+    return ttl_ms + 2 * renewal_ms(attempt);
+}
+
+/* Not at every step: it would be a command for each blob each time. */
 void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
 {
     const struct conversation *conversation = &attempt->conversation;
@@ -394,11 +406,13 @@ void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms)
                          ? now - attempt->renewed_ms
                          : now - origin->started_ms + origin->age_ms;
     uint64_t usual = attempt->consumer->settings.result.ttl_ms;
-    if (since < usual / BLOB_RENEWALS && ttl_ms == usual)
+    uint64_t longer = ttl_ms > usual ? ttl_ms - usual : 0;
+    if (since + longer < renewal_ms(attempt))
         return;
     attempt->renewed_ms = now;
     blobs_renew(&attempt->store, &attempt->consumer->names,
-                conversation->results, conversation->result_count, ttl_ms);
+                conversation->results, conversation->result_count,
+                attempt_blob_ms(attempt, ttl_ms));
 }
 
 /* ------------------------------------------------------ beginning and end */

@@ -222,10 +222,12 @@ const struct catalog *attempt_catalog(const struct attempt *attempt);
 /* The endpoint that is asked next takes pictures. */
 bool attempt_sees(const struct attempt *attempt);
 
-/* Blobs that the results name live on for ttl_ms. To be called after each cell,
- * because blobs of the first cells must outlive a job that takes long, and with
- * the result. */
+/* The blobs of the job's cells live for ttl_ms from now at least. Called before
+ * each step, before the job leaves this consumer, and before its end. */
 void attempt_renew_blobs(struct attempt *attempt, uint64_t ttl_ms);
+/* The time to live to give to a blob that must live for ttl_ms, although most
+ * renewals are left out. */
+uint64_t attempt_blob_ms(const struct attempt *attempt, uint64_t ttl_ms);
 
 /* The callback of writes that only matter when they are refused: then it stops
  * the attempt, whose address the owner is. */

@@ -172,6 +172,7 @@ enum pace enter_releasing(void *owner)
 {
     struct attempt *attempt = owner;
     struct command command;
+    attempt_renew_blobs(attempt, attempt->consumer->settings.result.ttl_ms);
     transition_release(&command, &attempt->consumer->names,
                        attempt_lease(attempt), VIEW("released"));
     return hand_back(attempt, &command);
@@ -195,6 +196,8 @@ enum pace enter_parking(void *owner)
     struct command command;
     if (attempt->approval.call)
         wait = approval_wait_of(attempt);
+    attempt_renew_blobs(attempt, wait.delay_ms +
+                                     attempt->consumer->settings.result.ttl_ms);
     transition_wait(&command, &attempt->consumer->names, &wait);
     return hand_back(attempt, &command);
 }

@@ -27,9 +27,10 @@ static void worsen(struct cell_run *run, enum session_loss loss)
 void run_lose_session(struct python_session *session)
 {
     struct cell_run *run = &session->run;
-    run->losses += run->progress != CALL_UNSENT;
-    if (run->progress == CALL_SENT)
+    if (run->progress != CALL_UNSENT) {
+        run->losses++;
         worsen(run, LOSS_RERUN);
+    }
     run->progress = CALL_UNSENT;
 }
 
@@ -71,15 +72,17 @@ static void add_loss(const struct python_session *session, struct buf *reason)
                            "session are gone");
         return;
     }
-    buf_printf(reason,
-               "the executor went away; %zu earlier cell%s run again, then "
-               "this one",
-               run->rerun, run->rerun == 1 ? " was" : "s were");
+    buf_printf(reason, "the executor went away");
+    if (run->rerun > 0)
+        buf_printf(reason, "; %zu earlier cell%s run again, then this one",
+                   run->rerun, run->rerun == 1 ? " was" : "s were");
     if (run->rerun_killed > 0)
         buf_printf(reason, "; %zu of them had to be killed this time",
                    run->rerun_killed);
     if (session->request.earlier.killed > 0)
         buf_printf(reason, "; what killed cells left in files is gone");
+    if (run->losses > 0)
+        buf_printf(reason, "; this cell may have run before");
 }
 
 /* Adds to the cell what happened before it. Of several states the worst counts.

@@ -27,7 +27,7 @@ enum call_progress {
 /* What became of the session before the cell, the worst last. */
 enum session_loss {
     LOSS_NONE,
-    LOSS_RERUN, /* it was lost, and the earlier cells ran again */
+    LOSS_RERUN, /* it was lost, and the earlier cells, if any, ran again */
     LOSS_TOTAL, /* it was lost, and they did not all run again */
 };
 

@@ -31,6 +31,38 @@ def script(stack, code=SLOW_COUNT, last=({"text": "It is 1."},)):
     stack.model.script([first, list(last)])
 
 
+def standing(events):
+    """What a client is left with that obeys the contract: a second turn.started
+    of a turn, or tool.started of a call, makes the events of the first void."""
+    stand = []
+    for event in events:
+        type, data = event["type"], event["data"]
+        if type == "turn.started":
+            stand = [e for e in stand if e["data"].get("turn") != data["turn"]]
+        elif type == "tool.started":
+            stand = [e for e in stand if e["data"].get("call") != data["call"]]
+        stand.append(event)
+    return stand
+
+
+def check_standing(events, result):
+    """Each step once, and all of it: nothing is told twice, nothing lost."""
+
+    def of(type):
+        return [e["data"] for e in standing(events) if e["type"] == type]
+
+    def texts(type):
+        return "".join(data["text"] for data in of(type))
+
+    assert [data["turn"] for data in of("turn.started")] == [1, 2]
+    said = [data["text"] for data in of("message.completed")]
+    assert said[-1] == result["answer"] and len(said) == 2
+    assert texts("message.delta") == "".join(said)
+    [started], [completed] = of("tool.started"), of("tool.completed")
+    assert started["call"] == completed["call"]
+    assert texts("tool.output") == result["cells"][0].get("stdout", "")
+
+
 def check(stack, job, repeated=0):
     result = stack.result(job)
     assert result["status"] == "completed", result
@@ -48,7 +80,7 @@ def check(stack, job, repeated=0):
         "tool",
         "assistant",
     ]
-    stack.check_events(job)
+    check_standing(stack.check_events(job), result)
     assert stack.is_quiet()
     return result
 
@@ -153,6 +185,7 @@ def test_the_executor_in_a_cell(stack):
     first, second = result["cells"]
     assert second["result"] == "(42, 'a,b\\n')" and second["state"] == "restored"
     assert "1 earlier cell was run again" in second["reason"]
+    assert "this cell may have run before" in second["reason"]
     assert "stdout" not in second, "what earlier cells print is not shown again"
     assert first["stdout"] == "unseen\n"
     stack.check_events(job)
@@ -192,6 +225,7 @@ def test_the_executor_between_cells(stack):
     result = stack.result(job)
     second = result["cells"][1]
     assert second["result"] == "42" and second["state"] == "restored"
+    assert "may have run before" not in second["reason"]
     told = stack.model.request()["messages"][-1]["content"]
     assert "restored" in told and "42" in told
 
@@ -241,6 +275,26 @@ def test_consumer_and_executor_in_a_cell(stack):
     assert result["status"] == "completed", result
     assert result["cells"][1]["result"] == "42"
     assert result["cells"][1]["state"] == "restored"
+
+
+def test_consumer_and_executor_in_the_first_cell(stack):
+    """No earlier cell tells that the session is a fresh one."""
+    script(stack)
+    consumer = stack.consumer()
+    job = stack.submit(prompt="go")
+    fetch(stack, job, "tool.output")
+    consumer.kill()
+    stack.executor.kill()
+    stack.start_executor()
+    stack.consumer()
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    [cell] = result["cells"]
+    assert (cell["result"], cell["state"]) == ("1", "restored")
+    assert cell["reason"] == "the executor went away; this cell may have run before"
+    [told] = [m["content"] for m in result["messages"] if m["role"] == "tool"]
+    assert f"The session was restored: {cell['reason']}." in told
+    check_standing(stack.check_events(job), result)
 
 
 def test_an_executor_that_comes_late(stack):
