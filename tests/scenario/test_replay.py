@@ -910,7 +910,7 @@ def test_what_cannot_be_replayed(quern, tmp_path):
     told = quern("replay", job_id(), code=69, REDIS_URL=NOWHERE)
     assert "refused" in told.lower()
     told = quern("replay", job_id(), job_id(), "--save", "x", code=64)
-    assert "--save is for one job" in told
+    assert "--save needs exactly one job" in told
 
 
 def test_the_program_alone(recorded, folder):
