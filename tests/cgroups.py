@@ -1,5 +1,6 @@
 """Where this process stands among the cgroups, read without quern's code."""
 
+import fcntl
 import os
 
 
@@ -29,18 +30,27 @@ def own_folders():
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def is_alive(name):
-    """One that has just begun has nothing in its folder yet."""
-    return os.path.exists(f"/proc/{name}")
+def remove_if_left(folder):
+    """An executor keeps its folder locked, also one in a container, whose
+    processes have other numbers here."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return  # gone
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.rmdir(folder)
+    except OSError:
+        pass  # somebody uses it
+    finally:
+        os.close(held)
 
 
 def tidy():
     """An executor that was root cannot remove the folder of all executors; and
-    who was killed has left its own, which is named after its process."""
+    who was killed has left its own."""
     for folder in own_folders():
-        left = [name for name in os.listdir(folder) if not is_alive(name)]
-        for name in [*left, ""]:
-            try:
-                os.rmdir(os.path.join(folder, name))
-            except OSError:
-                pass  # others use it
+        for name in os.listdir(folder):
+            if os.path.isdir(os.path.join(folder, name)):
+                remove_if_left(os.path.join(folder, name))
+        remove_if_left(folder)
