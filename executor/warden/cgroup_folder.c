@@ -261,7 +261,9 @@ void cgroup_folder_finish(struct cgroup_folder *place)
 {
     CLEANUP(close_fd) int all = open_folder(place->folder, "..");
     visit_folders(place->folder, remove_box);
-    close_fd(&place->folder);
+    /* Before its lock is let go of: an executor in another container, whose
+     * process has the same number, could take the folder in between. */
     if (all >= 0)
         (void)unlinkat(all, place->name, AT_REMOVEDIR);
+    close_fd(&place->folder);
 }
