@@ -89,6 +89,9 @@ static void pause_ms(struct exchange *exchange, uint64_t wait_ms)
     assert(exchange->timer);
     uv_timer_init(exchange->server->loop, exchange->timer);
     exchange->timer->data = exchange;
+    /* The loop's time is that at which it woke up: on a busy machine a pause
+     * from there would be too short. */
+    uv_update_time(exchange->server->loop);
     uv_timer_start(exchange->timer, on_due, wait_ms, 0);
     LIST_INSERT_HEAD(&exchange->server->paused, exchange, others);
     MHD_suspend_connection(exchange->connection);
