@@ -22,7 +22,7 @@ static const struct machine_state states[] = {
                      .limit_ms = 10000 },
     [PASSING] = { "passing", TO(LINGERING) | TO(ENDED), .limit_ms = 120000 },
     [LINGERING] = { "lingering", TO(ENDED), .limit_ms = 2000 },
-    [ENDED] = { "ended" },
+    [ENDED] = { .name = "ended" },
 };
 
 /* Each state has its time; so a box cannot hold a link open for nothing. */
