@@ -72,10 +72,13 @@ static void add_loss(const struct python_session *session, struct buf *reason)
                            "session are gone");
         return;
     }
-    buf_printf(reason, "the executor went away");
     if (run->rerun > 0)
-        buf_printf(reason, "; %zu earlier cell%s run again, then this one",
+        buf_printf(reason,
+                   "the executor went away; %zu earlier cell%s run again, then "
+                   "this one",
                    run->rerun, run->rerun == 1 ? " was" : "s were");
+    else /* or the session ended there before the cell reached it */
+        buf_printf(reason, "the session was gone");
     if (run->rerun_killed > 0)
         buf_printf(reason, "; %zu of them had to be killed this time",
                    run->rerun_killed);

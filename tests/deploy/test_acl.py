@@ -670,7 +670,7 @@ CANNOT = {
     "producer": {
         "claim, start or finish jobs": LIFE,
         "load the function library": ["FUNCTION LOAD x", "FUNCTION DELETE quern"],
-        "order queues": ORDER,
+        "pause, limit or purge queues": ORDER,
         "see other keys": [*OTHER_KEYS, "SCAN 0", "KEYS *", "RANDOMKEY", "DBSIZE"],
     },
     "consumer": {
@@ -680,7 +680,7 @@ CANNOT = {
             "FCALL quern_v1_cancel 1 {root} x",
             "FCALL quern_v1_approve 1 {root} x yes",
         ],
-        "order queues": ORDER,
+        "pause, limit or purge queues": ORDER,
         "read or change Redis's settings or users": SETTINGS,
         "see other keys": OTHER_KEYS,
     },

@@ -159,7 +159,11 @@ def test_again_and_again(stack):
         result = stack.result(job)
         assert result["status"] == "completed", result
         assert [c["result"] for c in result["cells"]] == ["1", "2"], job
-        assert [c["state"] for c in result["cells"]] == ["kept", "kept"]
+        first, second = result["cells"]
+        # Killed between the intent and the call, nobody knows whether it ran.
+        gone = "the session was gone; this cell may have run before"
+        assert first["state"] == "kept" or first["reason"] == gone
+        assert second["state"] == "kept"
         repeated += result["usage"].get("repeated_calls", 0)
         stack.check_events(job)
     counts = stack.model.counts()
@@ -291,7 +295,7 @@ def test_consumer_and_executor_in_the_first_cell(stack):
     assert result["status"] == "completed", result
     [cell] = result["cells"]
     assert (cell["result"], cell["state"]) == ("1", "restored")
-    assert cell["reason"] == "the executor went away; this cell may have run before"
+    assert cell["reason"] == "the session was gone; this cell may have run before"
     [told] = [m["content"] for m in result["messages"] if m["role"] == "tool"]
     assert f"The session was restored: {cell['reason']}." in told
     check_standing(stack.check_events(job), result)
