@@ -11,7 +11,7 @@ from pictures import PNG
 from servers import SOURCE
 from stack import ROOT
 
-LIE = b"price\n666\n"
+LIE = b"price\nmallory\n"
 
 
 def lie(stack, true_bytes, false_bytes=LIE):
@@ -37,7 +37,7 @@ def test_a_false_file_never_reaches_a_cell(stack):
         cells=["print(open('prices.csv').read())"],
     )
     refused(result, "prices.csv")
-    assert "666" not in str(result)
+    assert "mallory" not in str(result)
 
 
 def test_a_false_file_is_not_put_into_a_session(stack):
