@@ -161,7 +161,6 @@ def a_death_behind_long_leases(fleet):
     ]
     wait_started(fleet, MANY)
     victim = fleet.hire()
-    fleet.model.script(SLOWLY)
     short = [
         fleet.client.submit(Made(f"s{n}", {"prompt": f"slowly {n}"}))[0]
         for n in range(4)
@@ -203,7 +202,7 @@ SEEDS = [
         looked_for_from_the_beginning,
         a_death_behind_long_leases,
         "no_loss",
-        NEVER,
+        NEVER + SLOWLY,
     ),
     Seed("groups are created at $", groups_at_the_end, a_group_that_is_gone, "no_loss"),
     Seed(
