@@ -183,7 +183,7 @@ static void send_finishes(const struct held *jobs, size_t count)
     for (size_t i = 0; i < count; i++) {
         write_end(&jobs[i], &bytes[i], &events[i]);
         finishes[i] = (struct finish){
-            .holding = { view_of(jobs[i].id), jobs[i].epoch },
+            .lease = { view_of(jobs[i].id), jobs[i].epoch },
             .state = STATE_COMPLETED,
             .result = buf_view(&bytes[i]),
             .event_data = buf_view(&events[i]),
