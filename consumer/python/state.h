@@ -1,4 +1,5 @@
-/* state.h - the machine of a session: its states, and what moves it on.
+/* state.h - the machine of a session: its states, and what moves it on. It runs
+ * in session.c.
  *
  *   IDLE --> AWAY --> OPENING --> what is due, in this order --> IDLE
  *            |  ^      |    ^
@@ -33,8 +34,9 @@
  * the answer has come, the state lands, and goes on itself or by
  * session_next(), which knows the order above.
  *
- * For the files of this folder only. Each of open, record, restore, run and
- * save has its own part of struct python_session, and its states. */
+ * Private: only session, open, record, restore, run and save include this
+ * header, because each has its part of struct python_session, and its states.
+ * All others use session.h. */
 #ifndef CONSUMER_PYTHON_STATE_H
 #define CONSUMER_PYTHON_STATE_H
 
@@ -107,8 +109,6 @@ struct python_session {
     struct session_memo memo; /* of a session with a name */
     struct notice notice;     /* for the next cell */
 };
-
-void session_init_machine(struct python_session *session);
 
 /* Runs the machine; calls on_done when the request is over: then the session
  * may be gone. */
