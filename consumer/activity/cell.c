@@ -20,6 +20,7 @@
 #include "consumer/activity/code_calls.h"
 #include "consumer/conversation/observation.h"
 #include "consumer/output/output.h"
+#include "consumer/python/record.h"
 #include "schemas/message/limits.h"
 
 enum { EVENT_CODE_BYTES = 32 << 10 }; /* of the code, in tool.started */

@@ -6,6 +6,7 @@
 #include "consumer/blob.h"
 #include "consumer/conversation/memory.h"
 #include "consumer/log.h"
+#include "consumer/python/record.h"
 
 /* How long the blob lives until the record is written, which keeps it longer.
  */

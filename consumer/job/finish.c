@@ -4,6 +4,7 @@
 #include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"
 #include "consumer/log.h"
+#include "consumer/python/record.h"
 
 /* A session without a name ends with its job. It is closed before the end is
  * written; should another attempt have to go on all the same, it restores the

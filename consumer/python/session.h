@@ -25,11 +25,11 @@
 
 #include "consumer/conversation/conversation.h"
 #include "consumer/python/executor.h"
-#include "consumer/python/memo.h"
 #include "consumer/queue/store.h"
 #include "schemas/redis/session.h"
 
 struct python_session;
+struct session_memo; /* record.h */
 
 /* What the owner of a SESSION_RUN is told of its cell, from the loop. Arguments
  * are borrowed for the call; none of these may free the session. */

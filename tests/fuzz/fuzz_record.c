@@ -1,11 +1,11 @@
-/* fuzz_memo.c - whatever guest code reports of variables, and whatever Redis
+/* fuzz_record.c - whatever guest code reports of variables, and whatever Redis
  * has for a record: it is bounded, it is text, and the next record can hold it.
  *
  * The first byte says which; the rest is the report, or the record. */
 #include <string.h>
 
-#include "consumer/python/memo.h"
 #include "consumer/python/notice.h"
+#include "consumer/python/record.h"
 #include "consumer/python/report.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"

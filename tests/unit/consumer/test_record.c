@@ -1,4 +1,4 @@
-/* test_memo.c - what the record of a session tells. */
+/* test_record.c - what the record of a session tells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/python/memo.h"
+#include "consumer/python/record.h"
 #include "schemas/message/limits.h"
 
 #define JOB "019aa5c8-1b2c-7000-8000-000000000000"
