@@ -1,4 +1,5 @@
-/* output.c - the output of a cell: its streams, and all of it put together. */
+/* output.c - the output of a cell: its streams, what clears it, and all of it
+ * put together. */
 #include "consumer/output/output.h"
 
 #include <stdio.h>
@@ -17,6 +18,10 @@ enum {
     JOB_DISPLAY_BYTES = 256 << 20,      /* stored of one job's displays */
 };
 
+/* Followers are told of the first FREE_CLEARS clears at once, then of one each
+ * LEAST_MS at most, or each 1/SHARE of the cell's time, if that is longer. */
+enum { FREE_CLEARS = 32, LEAST_MS = 100, SHARE = 100 };
+
 static const char *const stream_names[OUTPUT_STREAMS] = { "stdout", "stderr" };
 
 void output_init(struct output *output, const struct output_setup *setup)
@@ -30,7 +35,7 @@ static void forget_whole(struct output *output, struct output_stream *stream)
     buf_finish(&stream->whole);
 }
 
-static void clear(struct output *output)
+static void reset(struct output *output)
 {
     for (size_t i = 0; output->streams && i < OUTPUT_STREAMS; i++) {
         forget_whole(output, &output->streams[i]);
@@ -54,7 +59,7 @@ static void clear(struct output *output)
 void output_finish(struct output *output)
 {
     if (output && output->setup.memory_left)
-        clear(output);
+        reset(output);
 }
 
 /* Not below 0, whatever the journal says: it lies in Redis. */
@@ -100,22 +105,9 @@ static void begin_stream(struct output_stream *stream)
     buf_init(&stream->whole, WHOLE_BYTES);
 }
 
-void output_clear_streams(struct output *output)
-{
-    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
-        struct output_stream *stream = &output->streams[i];
-        forget_whole(output, stream);
-        fold_finish(&stream->fold);
-        begin_stream(stream);
-        stream->cleared = stream->seen;
-        stream->told = 0;
-        stream->torn = stream->gap = false;
-    }
-}
-
 static void prepare(struct output *output)
 {
-    clear(output);
+    reset(output);
     count_past(output);
     output->streams = calloc(OUTPUT_STREAMS, sizeof(*output->streams));
     if (!output->streams)
@@ -192,9 +184,9 @@ struct view output_blob(struct output *output, struct view bytes)
     return output_store(output, view_of(blob), bytes);
 }
 
-/* -------------------------------------------------------------- streams */
+/* ------------------------------------------------------------- streams */
 
-void output_tell_stream(struct output *output, size_t index, struct view bytes)
+static void tell_stream(struct output *output, size_t index, struct view bytes)
 {
     struct output_stream *stream = &output->streams[index];
     struct event_data about = { .call = output->call,
@@ -253,7 +245,7 @@ void output_stream(struct output *output, struct view name, uint64_t offset,
     if (!stream->gap)
         keep(output, stream, bytes);
     if (!output_is_held(output, false))
-        output_tell_stream(output, index, bytes);
+        tell_stream(output, index, bytes);
 }
 
 /* The text of a stream as it is read; and in blob its bytes, if the text
@@ -288,7 +280,107 @@ static struct view settle_stream(struct output *output, size_t index,
     return arena_copy(&output->arena, buf_view(&text));
 }
 
-/* ---------------------------------------------------------- the whole */
+/* ------------------------------------------------------------ clearing */
+
+static bool is_due(const struct output *output)
+{
+    const struct clear_state *clearing = &output->clearing;
+    uint64_t now_ms = uv_now(output->setup.progress->loop);
+    uint64_t share_ms = (now_ms - clearing->started_ms) / SHARE;
+    return clearing->told < FREE_CLEARS ||
+           now_ms - clearing->told_ms >=
+               (share_ms > LEAST_MS ? share_ms : LEAST_MS);
+}
+
+static void tell_clear(struct output *output)
+{
+    struct clear_state *clearing = &output->clearing;
+    struct event_data data = { .call = output->call };
+    clearing->held = false;
+    if (clearing->fresh)
+        return;
+    clearing->fresh = true;
+    clearing->told++;
+    clearing->told_ms = uv_now(output->setup.progress->loop);
+    progress_event(output->setup.progress, "tool.cleared", &data);
+}
+
+/* Tells followers of the clear, and of what stands since then. */
+static void catch_up(struct output *output)
+{
+    tell_clear(output);
+    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
+        const struct output_stream *stream = &output->streams[i];
+        tell_stream(output, i, buf_view(&stream->whole));
+    }
+    const struct display *displays = output->displays.items;
+    for (size_t i = 0; i < output->displays.count; i++)
+        output_tell_display(output, &displays[i]);
+}
+
+bool output_is_held(struct output *output, bool last)
+{
+    if (!output->clearing.held)
+        return false;
+    if (last || is_due(output))
+        catch_up(output);
+    return true;
+}
+
+static void clear_streams(struct output *output)
+{
+    for (size_t i = 0; i < OUTPUT_STREAMS; i++) {
+        struct output_stream *stream = &output->streams[i];
+        forget_whole(output, stream);
+        fold_finish(&stream->fold);
+        begin_stream(stream);
+        stream->cleared = stream->seen;
+        stream->told = 0;
+        stream->torn = stream->gap = false;
+    }
+}
+
+static void clear_now(struct output *output)
+{
+    struct clear_state *clearing = &output->clearing;
+    output_clear_displays(output);
+    clear_streams(output);
+    clearing->done = clearing->asked;
+    clearing->waits = false;
+    progress_drop(output->setup.progress, "tool.output");
+    if (is_due(output))
+        tell_clear(output);
+    else
+        clearing->held = true;
+}
+
+void output_more(struct output *output, uint64_t clears)
+{
+    struct clear_state *clearing = &output->clearing;
+    if (!clearing->waits || clears < clearing->first)
+        return;
+    clear_now(output);
+    if (clears >= clearing->asked)
+        return;
+    clearing->done = clears; /* those after it still wait */
+    clearing->first = clears + 1;
+    clearing->waits = true;
+}
+
+void output_clear(struct output *output, const struct frame *frame)
+{
+    if (!output_is_new(output, frame->number))
+        return;
+    struct clear_state *clearing = &output->clearing;
+    clearing->asked++;
+    if (!frame->wait)
+        clear_now(output);
+    else if (!clearing->waits)
+        clearing->first = clearing->asked;
+    clearing->waits = frame->wait;
+}
+
+/* ----------------------------------------------------------- the whole */
 
 static void note_lost_displays(struct output *output, uint64_t all)
 {

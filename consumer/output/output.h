@@ -115,12 +115,14 @@ bool output_any(const struct output *output);
 void output_stream(struct output *output, struct view name, uint64_t offset,
                    struct view bytes);
 void output_display(struct output *output, const struct frame *frame);
-/* output_update.c: replaces every display with its id, in this cell and in
+/* output_display.c: replaces every display with its id, in this cell and in
  * earlier ones of the job. If there is none (an earlier job has shown it), it
  * is shown as new. */
 void output_update(struct output *output, const struct frame *frame);
+/* output.c: drops what came so far, at once or when more comes (frame->wait).
+ */
 void output_clear(struct output *output, const struct frame *frame);
-/* output.c: the end of the cell; displays: as many as it had. files: of struct
+/* The end of the cell; displays: as many as it had. files: of struct
  * workspace_file. emptied: those that cells had written were lost. */
 void output_cell(struct output *output, const struct cell *cell,
                  uint64_t displays, const struct list *files, bool emptied);
@@ -144,24 +146,11 @@ struct view file_name_of(struct view path, struct arena *arena);
  *
  * -------- output.c */
 
-void output_tell_stream(struct output *output, size_t index, struct view bytes);
-void output_clear_streams(struct output *output);
 void output_note(struct output *output, struct view name, const char *why);
 struct view output_blob(struct output *output, struct view bytes);
 /* The same where their name is known. */
 struct view output_store(struct output *output, struct view blob,
                          struct view bytes);
-
-/* -------- output_display.c */
-
-/* Notes the number of a display or update. False: it was seen before. */
-bool output_is_new(struct output *output, uint64_t number);
-void output_add_bundle(struct output *output, struct display *display,
-                       const struct list *bundle, bool update);
-void output_show(struct output *output, const struct frame *frame);
-void output_tell_display(struct output *output, const struct display *display);
-
-/* -------- output_update.c */
 
 /* More output comes, for which clears had waited: they are done now, up to the
  * one with that number. */
@@ -170,6 +159,14 @@ void output_more(struct output *output, uint64_t clears);
  * cell has ended), they are told what stands now. False: the caller tells them
  * what comes. */
 bool output_is_held(struct output *output, bool last);
+
+/* -------- output_display.c */
+
+/* Notes the number of a display or update. False: it was seen before. */
+bool output_is_new(struct output *output, uint64_t number);
+void output_tell_display(struct output *output, const struct display *display);
+/* Drops all displays of the cell, and gives back their shares of the job. */
+void output_clear_displays(struct output *output);
 
 /* -------- output_file.c */
 

@@ -1,5 +1,5 @@
-/* output_display.c - what a cell displays: its text, and richer forms (parts).
- */
+/* output_display.c - what a cell displays: its text, and richer forms (parts);
+ * and what replaces them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -181,7 +181,7 @@ static struct view text_of(struct output *output, const struct list *bundle)
     return (struct view){ 0 };
 }
 
-void output_add_bundle(struct output *output, struct display *display,
+static void add_bundle(struct output *output, struct display *display,
                        const struct list *bundle, bool update)
 {
     display->text = text_of(output, bundle);
@@ -225,13 +225,7 @@ void output_tell_display(struct output *output, const struct display *display)
     progress_event(output->setup.progress, "display", &data);
 }
 
-void output_display(struct output *output, const struct frame *frame)
-{
-    if (output_is_new(output, frame->number))
-        output_show(output, frame);
-}
-
-void output_show(struct output *output, const struct frame *frame)
+static void show(struct output *output, const struct frame *frame)
 {
     if (frame->clears < output->clearing.done)
         return; /* the guest held it back, and it was cleared meanwhile */
@@ -244,7 +238,114 @@ void output_show(struct output *output, const struct frame *frame)
         .id = arena_copy(&output->arena, frame->display_id),
     };
     output->displays.count++;
-    output_add_bundle(output, display, &frame->bundle, false);
+    add_bundle(output, display, &frame->bundle, false);
     if (!output_is_held(output, false))
         output_tell_display(output, display);
+}
+
+void output_display(struct output *output, const struct frame *frame)
+{
+    if (output_is_new(output, frame->number))
+        show(output, frame);
+}
+
+/* -------------------------------------------------- updating and clearing */
+
+static void drop_image(struct output *output, struct view name)
+{
+    struct image_ref *images = output->images.items;
+    for (size_t i = 0; i < output->images.count; i++)
+        if (view_equal(images[i].name, name)) {
+            output->images.count--;
+            output->images_left++;
+            memmove(&images[i], &images[i + 1],
+                    (output->images.count - i) * sizeof(*images));
+            return;
+        }
+}
+
+/* Gives back the display's shares of the job, but not the bytes: these are
+ * stored. */
+static void release(struct output *output, struct display *display)
+{
+    const struct display_part *parts = display->parts.items;
+    for (size_t i = 0; i < display->parts.count; i++) {
+        drop_image(output, parts[i].name);
+        *output->setup.void_bytes += parts[i].bytes;
+    }
+    output->parts_left += display->parts.count;
+    display->parts.count = 0;
+}
+
+static const struct display *replace(struct output *output, struct list *list,
+                                     const struct frame *frame)
+{
+    struct display *displays = list->items;
+    const struct display *first = NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!view_equal(displays[i].id, frame->display_id))
+            continue;
+        release(output, &displays[i]);
+        add_bundle(output, &displays[i], &frame->bundle, true);
+        if (!first)
+            first = &displays[i];
+    }
+    return first;
+}
+
+static bool is_of_earlier_cell(const struct output *output, struct view id)
+{
+    for (size_t i = 0; i < output->earlier.count; i++) {
+        const struct list *list = &output->earlier.records[i].cell.displays;
+        const struct display *displays = list->items;
+        for (size_t j = 0; j < list->count; j++)
+            if (view_equal(displays[j].id, id))
+                return true;
+    }
+    return false;
+}
+
+/* Of several updates of an earlier cell's display the last one counts. */
+static const struct display *update_earlier(struct output *output,
+                                            const struct frame *frame)
+{
+    if (!is_of_earlier_cell(output, frame->display_id))
+        return NULL;
+    const struct display *there = replace(output, &output->updates, frame);
+    if (there || output->updates.count == MAX_DISPLAYS)
+        return there;
+    struct display *updates = output->updates.items;
+    struct display *update = &updates[output->updates.count++];
+    *update = (struct display){
+        .id = arena_copy(&output->arena, frame->display_id),
+    };
+    add_bundle(output, update, &frame->bundle, false);
+    return update;
+}
+
+void output_update(struct output *output, const struct frame *frame)
+{
+    if (!output_is_new(output, frame->number))
+        return;
+    const struct display *earlier = update_earlier(output, frame);
+    const struct display *here = replace(output, &output->displays, frame);
+    if (!earlier && !here) {
+        if (output->clearing.done > 0)
+            return; /* its display was cleared */
+        show(output, frame);
+        return;
+    }
+    if (!earlier && output_is_held(output, false))
+        return;
+    struct event_data data = { .call = output->call,
+                               .display = here ? *here : *earlier };
+    progress_event(output->setup.progress, "display.updated", &data);
+}
+
+void output_clear_displays(struct output *output)
+{
+    struct display *displays = output->displays.items;
+    for (size_t i = 0; i < output->displays.count; i++)
+        release(output, &displays[i]);
+    output->displays.count = 0;
 }
