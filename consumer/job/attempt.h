@@ -33,7 +33,6 @@
 
 #include "consumer/consumer.h"
 #include "consumer/conversation/decide.h"
-#include "consumer/job/facts.h"
 #include "consumer/job/journal.h"
 #include "consumer/output/progress.h"
 #include "consumer/output/result.h"
@@ -70,6 +69,14 @@ enum stop_reason {
                       attempt ends without one more write */
 };
 
+/* What Redis has of the job, in the words of the submit. */
+struct facts {
+    struct view queue, priority, tenant, session; /* session: empty: none */
+    uint64_t deadline_ms;                         /* from the submit; 0: none */
+    uint64_t now; /* when the job was started, ms since 1970, by Redis's
+                     clock */
+};
+
 /* What the take has told of the job, and what follows from it. load.c fills it
  * once. */
 struct origin {
@@ -83,7 +90,7 @@ struct origin {
     bool has_no_deadline; /* the job names none: deadline_ms is the setting's,
                              counted from each start anew, so the job may wait
                              in its queue beyond it */
-    struct facts facts;   /* facts.h compares them with the job */
+    struct facts facts;   /* load.c compares them with the job */
     struct buf body;      /* as it was submitted; the texts of attempt->job are
                              views of it */
     struct buf *records;  /* of the journal that the attempt began with; NULL

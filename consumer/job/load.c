@@ -3,6 +3,7 @@
  *
  * All but the sizes of the job's files is there with the reply to the take, so
  * LOADING waits for nothing else. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,23 @@ void job_tools_finish(struct job_tools *tools)
 static uint64_t since(uint64_t now, uint64_t then)
 {
     return then != 0 && now > then ? now - then : 0;
+}
+
+/* Copies the texts into the arena. */
+static struct facts facts_of(const struct take_reply *start,
+                             struct arena *arena)
+{
+    uint64_t deadline_at = start->deadline_at;
+    return (struct facts){
+        .queue = arena_copy(arena, start->queue),
+        .priority = arena_copy(arena, start->priority),
+        .tenant = arena_copy(arena, start->tenant),
+        .session = arena_copy(arena, start->session),
+        .deadline_ms = deadline_at > start->submitted_at
+                           ? deadline_at - start->submitted_at
+                           : 0,
+        .now = start->now,
+    };
 }
 
 /* Redis tells times by its own clock, which is not that of this host. Only
@@ -142,6 +160,61 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
             STOP_RELEASE; /* the consumer began to drain, or lost its
                              executor, while the take was on its way
                            */
+}
+
+/* ------------------------------------------------------------------ facts */
+
+static struct view or_default(struct view name)
+{
+    return name.len > 0 ? name : VIEW("default");
+}
+
+static bool check_names(const struct facts *facts, const struct job *job,
+                        struct err *err)
+{
+    const struct {
+        const char *name, *code;
+        struct view said, given;
+    } rows[] = {
+        { "tenant", "tenant_mismatch", or_default(job->tenant), facts->tenant },
+        { "queue", "queue_mismatch", or_default(job->queue), facts->queue },
+        { "priority", "priority_mismatch",
+          view_of(priority_names[job->priority]), facts->priority },
+        { "session", "session_mismatch", job->session, facts->session },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!view_equal(rows[i].said, rows[i].given))
+            return err_set(err, ERR_REJECT, rows[i].code,
+                           "the job says %s \"%.*s\", it was submitted with "
+                           "\"%.*s\"",
+                           rows[i].name, VIEW_ARG(rows[i].said),
+                           VIEW_ARG(rows[i].given));
+    return true;
+}
+
+/* Redis counts, orders and limits a job by its facts; the consumer runs it by
+ * its body. A producer that submits with "pairs all" gives the facts itself,
+ * and Redis does not read the body. So an attempt compares both before it
+ * touches a session, a model or the executor.
+ *
+ * Errors: tenant_mismatch, queue_mismatch, priority_mismatch, session_mismatch,
+ * deadline_mismatch; not_before_mismatch when it was started too early. */
+static bool facts_match(const struct facts *facts, const struct job *job,
+                        struct err *err)
+{
+    if (!check_names(facts, job, err))
+        return false;
+    if (job->limits.deadline_ms != facts->deadline_ms)
+        return err_set(err, ERR_REJECT, "deadline_mismatch",
+                       "the job says limits.deadline_ms %" PRIu64
+                       ", it was submitted with %" PRIu64,
+                       job->limits.deadline_ms, facts->deadline_ms);
+    /* The take does not tell this fact, but when the job was started. */
+    return job->not_before <= facts->now ||
+           err_set(err, ERR_REJECT, "not_before_mismatch",
+                   "the job says not_before %" PRIu64
+                   ", it was submitted to start by %" PRIu64,
+                   job->not_before, facts->now);
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -385,9 +458,6 @@ static struct session_setup session_setup_of(struct attempt *attempt)
     struct consumer *consumer = attempt->consumer;
     const struct consumer_settings *settings = &consumer->settings;
     const struct job_limits *limits = &attempt->job.limits;
-    struct view tenant = attempt->job.tenant;
-    if (tenant.len == 0)
-        tenant = VIEW("default");
     return (struct session_setup){
         .loop = consumer->loop,
         .executor = consumer->executor,
@@ -401,7 +471,7 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .cell_ms = terms_least(limits->cell_ms, settings->limits.cell_ms),
         .tools = buf_view(&attempt->tools.code),
         .env = attempt->job.env,
-        .key = { tenant, attempt->job.session },
+        .key = { or_default(attempt->job.tenant), attempt->job.session },
         .lease = attempt_lease(attempt),
         .saves = settings->session.save,
         .ttl_ms = settings->session.ttl_ms,
