@@ -17,7 +17,7 @@
  * the journal says rightly that nothing was run. */
 #include <stdlib.h>
 
-#include "consumer/activity/code_calls.h"
+#include "consumer/activity/tool_calls.h"
 #include "consumer/conversation/observation.h"
 #include "consumer/output/output.h"
 #include "consumer/python/record.h"
@@ -417,7 +417,6 @@ void cell_start(struct attempt *attempt)
     };
     output_init(&cell->output, &setup);
     cell->call = conversation_call(&attempt->conversation);
-    cell->uses =
-        (struct tool_uses){ .activity = &cell->activity, .side = &code_side };
+    code_calls_init(&cell->uses, &cell->activity);
     activity_init(&cell->activity, &kind, attempt);
 }

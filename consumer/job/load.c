@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "consumer/activity/activity.h"
-#include "consumer/activity/code_calls.h"
+#include "consumer/activity/tool_calls.h"
 #include "consumer/blob.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"

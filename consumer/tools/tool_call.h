@@ -3,7 +3,7 @@
  *   new --start--> running --done()--> over        free at any time
  *
  * The arguments are not trusted. tool_call_new() checks them and starts
- * nothing, so that activity/tool_use.c can write the intent to the journal
+ * nothing, so that activity/tool_calls.c can write the intent to the journal
  * between new and start: an intent in a journal is one that can be carried
  * out. */
 #ifndef CONSUMER_TOOL_CALL_H
