@@ -27,6 +27,12 @@ BREACHES = [
     ("the guest speaks HTTP", "executor/guest/x.c", "<curl/curl.h>"),
     ("the warden speaks to the network", "executor/warden/x.c", "<netdb.h>"),
     ("the queue knows attempts", "consumer/queue/x.c", '"consumer/job/attempt.h"'),
+    ("the queue knows cells", "consumer/queue/x.c", '"consumer/activity/activity.h"'),
+    ("outputs know cells", "consumer/output/x.h", '"../activity/activity.h"'),
+    ("sessions know attempts", "consumer/python/x.c", '"consumer/job/attempt.h"'),
+    ("a decision writes", "consumer/conversation/x.c", '"consumer/job/journal.h"'),
+    ("models know turns", "consumer/model/x.c", '"../activity/model_turn.h"'),
+    ("tools know who calls", "consumer/tools/x.c", '"../activity/tool_calls.h"'),
     ("the queue drains", "consumer/queue/x.c", '"consumer/service.h"'),
     ("an include is indented", "executor/box/x.c", "   <curl/curl.h>"),
 ]
