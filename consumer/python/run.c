@@ -228,8 +228,3 @@ enum pace run_enter_read(void *owner)
     struct python_session *session = owner;
     return run_ask_file(session, session->request.name);
 }
-
-enum pace run_read(void *owner)
-{
-    return run_landed(owner);
-}

@@ -58,8 +58,9 @@ void run_count_rerun(struct python_session *session, const struct cell *cell);
  * the executor may also have known it, and only repeated its outcome. */
 void run_count_fresh(struct python_session *session);
 
+/* run_landed() ends both states. */
 machine_step run_enter, run_landed;
-machine_step run_enter_read, run_read;
+machine_step run_enter_read;
 /* Asks the executor for a file of the workspace, as the exchange of the state.
  * When it lands, the bytes are in session->file. */
 enum pace run_ask_file(struct python_session *session, struct view name);

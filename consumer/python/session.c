@@ -64,7 +64,7 @@ static const struct machine_state states[SESSION_STATES] = {
     [RUNNING] = { "running", ANY_TIME, .enter = run_enter,
                   .landed = run_landed },
     [READING_FILE] = { "reading a file", ANY_TIME, .enter = run_enter_read,
-                       .landed = run_read },
+                       .landed = run_landed },
     [SAVING_VARIABLES] = { "saving variables",
                            ANY_TIME | TO(LISTING_FILES) | TO(WRITING_RECORD),
                            .enter = save_enter_variables,
