@@ -234,6 +234,19 @@ static void refusal(const struct http_tool *tool, unsigned status,
     headers_hide(&tool->headers, why->text);
 }
 
+/* A request that was sent and not answered may have been carried out. One that
+ * the operator allows to repeat does no harm when it is made again. */
+static void no_answer(const struct http_tool *tool,
+                      const struct http_response *response, struct err *why)
+{
+    if (response->end != HTTP_NOT_SENT && !tool->tool.repeat)
+        err_set(why, ERR_RETRY, "unknown_outcome",
+                "%.200s; whether the call was carried out is not known",
+                response->text);
+    else
+        err_set(why, ERR_RETRY, "tool_failed", "%s", response->text);
+}
+
 static void on_done(void *owner, const struct http_response *response)
 {
     struct tool_call *call = owner;
@@ -243,7 +256,7 @@ static void on_done(void *owner, const struct http_response *response)
     struct err why = { .kind = ERR_NONE };
     asking->http = NULL;
     if (response->end != HTTP_ANSWERED)
-        err_set(&why, ERR_RETRY, "tool_failed", "%s", response->text);
+        no_answer(tool, response, &why);
     else if (response->status < 200 || response->status > 299)
         refusal(tool, response->status, body, &why);
     if (why.kind != ERR_NONE) {

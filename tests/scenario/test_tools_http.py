@@ -24,6 +24,8 @@ PARAMETERS = {
 
 class Tools(Web):
     def answer(self, asked):
+        if asked.path == "/cut":
+            raise ConnectionError("the connection ends without an answer")
         key = asked.headers.get("Authorization")
         answers = {
             "/broken": (503, b"the index is closed", {}),
@@ -64,6 +66,12 @@ def catalog(web):
         "keyed": tool("/keyed?author=v1&sort_key=name&api_key=s3cret%2Bkey&q={query}"),
         "large": tool("/large", max_bytes=50_000),
         "late": tool("/slow", total_ms=300),
+        "late_order": tool("/slow", method="POST", total_ms=300),
+        "late_put": tool("/slow", method="POST", total_ms=300, repeat=True),
+        "large_order": tool("/large", method="POST", max_bytes=50_000),
+        "cut_order": tool("/cut", method="POST"),
+        "refused_order": tool("/broken", method="POST"),
+        "unheard": {"url": "http://127.0.0.1:1/", "parameters": PARAMETERS, "method": "POST"},
     }
 
 
@@ -176,6 +184,39 @@ def test_a_job_says_which_tools_its_code_may_call(stack):
     code = "import _quern\n_quern.ask('tool', 'search', b'{}')[0]"
     assert run(stack, code, tools=["item"])["cells"][0]["result"] == "'unknown_tool'"
     assert run(stack, "1", tools=["nope"])["error"]["code"] == "unknown_tool"
+
+
+UNKNOWN = "; whether the call was carried out is not known"
+# Every row: what it shows, the tool, whether its sentence says UNKNOWN.
+UNANSWERED = [
+    ("a POST without an answer in time", "late_order", True),
+    ("a POST whose connection broke", "cut_order", True),
+    ("a POST whose answer is too large", "large_order", True),
+    ("a POST that may be repeated", "late_put", False),
+    ("a GET", "late", False),
+    ("a POST without a connection", "unheard", False),
+    ("a POST that was answered", "refused_order", False),
+]
+
+
+def test_a_post_without_an_answer_may_have_been_carried_out(stack, web):
+    """And is not made a second time."""
+    stack.consumer()
+    for name, tool, unknown in UNANSWERED:
+        result = run(stack, f"try: {tool}('a')\nexcept ToolError as e: print(e)")
+        said = result["cells"][0]["stdout"]
+        assert said.startswith(f"{tool}(): ") and len(said.splitlines()) == 1, name
+        assert said.rstrip().endswith(UNKNOWN) == unknown, (name, said)
+    assert web.seen["/cut"] == 1
+
+
+def test_a_model_is_told_that_a_post_may_have_been_carried_out(stack):
+    call = {"id": "c", "index": 0, "name": "cut_order", "arguments": '{"query": "a"}'}
+    stack.model.script([{"tool_calls": [call]}, {"text": "done"}])
+    stack.consumer()
+    assert stack.result(stack.submit(prompt="order"))["answer"] == "done"
+    [told] = [m for m in stack.model.request(1)["messages"] if m["role"] == "tool"]
+    assert UNKNOWN in told["content"]
 
 
 def test_python_cannot_be_called_from_python(stack):
