@@ -342,6 +342,10 @@ static bool add_entry(void *owner, const char *name, const json_t *entry,
 
     if (!json_is_object(entry))
         return err_set(err, ERR_REJECT, "bad_setting", "must be an object");
+    if (json_object_get(entry, "key") && json_object_get(entry, "key_file"))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "key and key_file must not stand together: both say "
+                       "what the key is");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)entry, member, value)
         if (!set_member(endpoint, endpoints->file, member, value, err))

@@ -87,6 +87,14 @@ static const struct row {
     { "a key file that is not there",
       "{\"a\":{\"url\":\"http://x\",\"key_file\":\"/nowhere/key\"}}",
       "/nowhere/key: No such file" },
+    { "a key and a key file",
+      "{\"a\":{\"url\":\"http://x\",\"key\":\"s3cret\",\"key_file\":\"/dev/"
+      "null\"}}",
+      "a: key and key_file must not stand together" },
+    { "a key file and a key",
+      "{\"a\":{\"key_file\":\"/nowhere/"
+      "key\",\"key\":\"s3cret\",\"url\":\"http://x\"}}",
+      "a: key and key_file must not stand together" },
 };
 
 static void test_dialects(void **state)
