@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { READER_MS = 10000, HANDLES = 4 };
@@ -21,6 +22,9 @@ struct reader {
     struct tool_host *host;
     bool waits; /* not launched: its handles are not open */
     uv_process_t process;
+    int pidfd; /* of the process; -1: none. It is signalled only by this: libuv
+                  waits for all children that ended before it tells us of one,
+                  and a number may then be another process's */
     uv_pipe_t in, out;
     uv_timer_t timer;
     uv_write_t write;
@@ -37,6 +41,8 @@ static void launch(struct reader *reader);
 
 static void reader_free(struct reader *reader)
 {
+    if (reader->pidfd >= 0)
+        close(reader->pidfd);
     buf_finish(&reader->question);
     buf_finish(&reader->answer);
     free(reader);
@@ -69,6 +75,13 @@ static void close_all(struct reader *reader)
     for (size_t i = 0; i < HANDLES; i++)
         if (!uv_is_closing(handles[i]))
             uv_close(handles[i], on_closed);
+}
+
+/* Does nothing to a process that has ended. */
+static void kill_process(const struct reader *reader)
+{
+    if (reader->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, reader->pidfd, SIGKILL, NULL, 0);
 }
 
 /* The process has read hostile bytes, so its answer is not trusted: it must be
@@ -155,7 +168,7 @@ static void on_timeout(uv_timer_t *timer)
 {
     struct reader *reader = timer->data;
     reader->failed = true;
-    uv_process_kill(&reader->process, SIGKILL);
+    kill_process(reader);
 }
 
 /* The form that consumer/reader/main.c reads: a line of numbers, a line with
@@ -203,6 +216,16 @@ static int spawn(struct reader *reader, const struct tool_host *host)
     return uv_spawn(host->loop, &reader->process, &options);
 }
 
+/* Before the loop runs, nobody has waited for the process, so its number is its
+ * own. When there is no descriptor for it, it must not run: nobody could end it
+ * later. */
+static void hold_process(struct reader *reader)
+{
+    reader->pidfd = (int)syscall(SYS_pidfd_open, reader->process.pid, 0);
+    if (reader->pidfd < 0)
+        uv_process_kill(&reader->process, SIGKILL);
+}
+
 /* It could not be started. Reported from the loop, never from reader_start().
  */
 static void on_failed(uv_timer_t *timer)
@@ -227,6 +250,7 @@ static void launch(struct reader *reader)
         uv_timer_start(&reader->timer, on_failed, 0, 0);
         return;
     }
+    hold_process(reader);
     ask(reader);
     uv_timer_start(&reader->timer, on_timeout, READER_MS, 0);
 }
@@ -239,6 +263,7 @@ struct reader *reader_start(struct tool_host *host,
     if (!reader)
         abort();
     reader->host = host;
+    reader->pidfd = -1;
     reader->done = done;
     reader->owner = owner;
     buf_init(&reader->answer, MAX_DOCUMENT_JSON);
@@ -277,7 +302,7 @@ void reader_cancel(struct reader *reader)
     if (reader->waits) {
         stop_waiting(reader);
         reader_free(reader);
-    } else if (!reader->exited) {
-        uv_process_kill(&reader->process, SIGKILL);
+    } else {
+        kill_process(reader);
     }
 }
