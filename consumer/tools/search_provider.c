@@ -16,15 +16,23 @@ static json_t *cut(const json_t *text, size_t max)
     return json_stringn(head.data ? head.data : "", head.len);
 }
 
+/* Whether a reader may follow it as a link: javascript:, data:, file: and the
+ * like would do something else than open a page. */
+static bool is_page(const json_t *url)
+{
+    struct view text = { json_string_value(url), json_string_length(url) };
+    return text.len <= MAX_LINK && text.data &&
+           (strncasecmp(text.data, "http://", 7) == 0 ||
+            strncasecmp(text.data, "https://", 8) == 0);
+}
+
 /* Appends {"title", "url", "text", "published"?} to results. A result whose URL
- * does not begin with "http", or is longer than MAX_LINK bytes, is left out.
- * What is no text becomes ""; what is too long is cut. published NULL: not
- * known. */
+ * is not of http or https, or is longer than MAX_LINK bytes, is left out. What
+ * is no text becomes ""; what is too long is cut. published NULL: not known. */
 static void add_result(json_t *results, const json_t *title, const json_t *url,
                        const json_t *text, const json_t *published)
 {
-    if (!json_is_string(url) || json_string_length(url) > MAX_LINK ||
-        strncmp(json_string_value(url), "http", 4) != 0)
+    if (!is_page(url))
         return;
     json_t *result =
         json_pack("{s:o, s:o, s:o}", "title", cut(title, MAX_TITLE), "url",

@@ -33,7 +33,10 @@ TAVILY = {
             "published_date": "Mon, 02 Mar 2026",
         },
         {"title": "No page", "url": "javascript:x()", "content": ""},
-        {"title": None, "url": "https://third.example/", "content": 7},
+        {"title": "No page", "url": "data:text/html,http://a.example/", "content": ""},
+        {"title": "No page", "url": "httpx:run", "content": ""},
+        {"title": "No page", "url": "https:relative", "content": ""},
+        {"title": None, "url": "HTTPS://third.example/", "content": 7},
     ],
     "response_time": 0.89,
 }
@@ -241,7 +244,7 @@ def test_what_is_no_text_or_no_page_is_left_out(stack, web, consumer):
     consumer(only("tavily", web))
     _, rye, third = search(stack, "grain")["results"]
     assert len(rye["text"]) == 2000 and rye["published"] == "Mon, 02 Mar 2026"
-    assert third == {"title": "", "url": "https://third.example/", "text": ""}
+    assert third == {"title": "", "url": "HTTPS://third.example/", "text": ""}
 
 
 def test_a_key_that_a_provider_repeats_is_told_to_nobody(stack, web, consumer):
