@@ -186,13 +186,16 @@ static void fail(struct box *box, const char *why)
     kill_box(box);
     boxes->resting = true;
     alarm_set(boxes->retry, RETRY_MS);
-    /* Taken out first: a waiter may ask again while it is told, and then waits
-     * for the next box. */
-    struct box_request *requests = boxes->requests;
-    boxes->requests = NULL;
-    while (requests) {
-        struct box_request *request = requests;
-        requests = request->next;
+    /* Those who wait now. One that is told may ask again, and then waits for
+     * the next box; it may also end others that wait, which boxes_forget()
+     * takes out of the list: so the list is read anew each time. */
+    size_t count = 0;
+    for (const struct box_request *request = boxes->requests; request;
+         request = request->next)
+        count++;
+    while (count-- > 0 && boxes->requests) {
+        struct box_request *request = boxes->requests;
+        boxes->requests = request->next;
         answer(request, NULL, &err);
     }
 }

@@ -50,17 +50,30 @@ static struct session *find(struct sessions *sessions, struct view name)
     return session;
 }
 
-/* act may free the session that it is given, but not the one behind it. */
+/* A walk through all sessions. On the stack of do_to_all(). */
+struct session_walk {
+    struct session_walk *outer;
+    struct session *next; /* to be visited; of this bucket */
+};
+
+/* act may free any session: the end of one gives its box back, and another that
+ * waited for a box may end by that. sessions_remove() moves on the walks that
+ * would come to it. */
 static void do_to_all(struct sessions *sessions,
                       void (*act)(struct session *session, void *with),
                       void *with)
 {
-    for (size_t i = 0; i < SESSION_BUCKETS; i++)
-        for (struct session *session = sessions->buckets[i], *next; session;
-             session = next) {
-            next = session->next;
+    struct session_walk walk = { .outer = sessions->walk };
+    sessions->walk = &walk;
+    for (size_t i = 0; i < SESSION_BUCKETS; i++) {
+        walk.next = sessions->buckets[i];
+        while (walk.next) {
+            struct session *session = walk.next;
+            walk.next = session->next;
             act(session, with);
         }
+    }
+    sessions->walk = walk.outer;
 }
 
 static uint64_t at_most(uint64_t wanted, uint64_t most)
@@ -204,6 +217,9 @@ void sessions_remove(struct sessions *sessions, struct session *session)
     while (*link != session)
         link = &(*link)->next;
     *link = session->next;
+    for (struct session_walk *walk = sessions->walk; walk; walk = walk->outer)
+        if (walk->next == session)
+            walk->next = session->next;
     sessions->count--;
     log_line("session.ended", session->name, "%zu left", sessions->count);
     session_free(session);

@@ -16,6 +16,7 @@ struct sessions {
     struct session *buckets[SESSION_BUCKETS]; /* by name */
     struct packages *packages;         /* NULL: none are installed on demand */
     size_t count;                      /* with those that are leaving */
+    struct session_walk *walk;         /* the innermost that is under way */
     char instance[MAX_NAME_BYTES + 1]; /* host/chance: no other warden's */
     uint64_t made;                     /* sessions so far */
 };

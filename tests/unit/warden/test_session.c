@@ -22,6 +22,8 @@ static struct {
     struct peer peer; /* first */
     char heard[256], reason[512];
     uint64_t line, ms;
+    size_t unread;    /* bytes */
+    struct view ends; /* a session that ends when it is sent a file */
 } consumer;
 
 static struct view detail(const struct frame *frame)
@@ -34,6 +36,18 @@ static struct view detail(const struct frame *frame)
     return frame->error.code;
 }
 
+static void end_another(void)
+{
+    for (size_t i = 0; i < SESSION_BUCKETS; i++)
+        for (struct session *session = world.sessions.buckets[i]; session;
+             session = session->next)
+            if (view_is(consumer.ends, session->name)) {
+                consumer.ends = (struct view){ 0 };
+                sessions_remove(&world.sessions, session);
+                return;
+            }
+}
+
 /* What cannot be sent would end the connection of all sessions. */
 static void hear(struct peer *peer, const struct frame *frame)
 {
@@ -44,6 +58,8 @@ static void hear(struct peer *peer, const struct frame *frame)
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
     if (!frame_encode(&schema_frame, frame, &bytes, &err))
         fail_msg("a frame that cannot be sent: %s", err.text);
+    if (frame->type == FRAME_CHUNK)
+        end_another();
     if (frame->ref != RUN)
         return;
     consumer.line = frame->cell.line;
@@ -54,10 +70,10 @@ static void hear(struct peer *peer, const struct frame *frame)
              frame_type_names[frame->type], VIEW_ARG(detail(frame)));
 }
 
-static size_t no_backlog(const struct peer *peer)
+static size_t backlog(const struct peer *peer)
 {
     (void)peer;
-    return 0;
+    return consumer.unread;
 }
 
 static void no_relief(struct peer *peer)
@@ -111,7 +127,7 @@ static int open_a_session(void **state)
     (void)state;
     world_begin();
     memset(&consumer, 0, sizeof(consumer));
-    consumer.peer = (struct peer){ hear, no_backlog, no_relief, 0 };
+    consumer.peer = (struct peer){ hear, backlog, no_relief, 0 };
     ask((struct frame){ .type = FRAME_OPEN, .ref = OTHER });
     world_settle();
     return 0;
@@ -337,10 +353,9 @@ static void an_interrupt_does_not_outlive_its_cell(void **state)
 
 /* Both names have the same bucket, and the one that waits for a box comes
  * after the one whose end tells it that there is none. */
-static void all_end_though_some_end_by_others(void **state)
+static void open_two(struct view has)
 {
-    (void)state;
-    struct view waits = VIEW("waiting"), has = VIEW("boxed511");
+    struct view waits = VIEW("waiting");
     ask((struct frame){ .type = FRAME_CLOSE, .ref = OTHER });
     world.boxless = true;
     ask_of(waits, (struct frame){ .type = FRAME_OPEN, .ref = OTHER });
@@ -354,8 +369,39 @@ static void all_end_though_some_end_by_others(void **state)
                     view_is(waits, first->next->name);
     }
     assert_int_equal(together, 1);
+}
+
+static void all_end_though_some_end_by_others(void **state)
+{
+    (void)state;
+    open_two(VIEW("boxed511"));
     sessions_finish(&world.sessions);
     assert_int_equal(world.sessions.count, 0);
+}
+
+/* The first one sends a file to a consumer that lagged. While it does, the
+ * second one ends, which the walk would visit next. */
+static void a_walk_goes_on_though_the_next_one_has_ended(void **state)
+{
+    struct view has = VIEW("boxed511");
+    (void)state;
+    open_two(has);
+    world_settle();
+    ask_of(has, (struct frame){ .type = FRAME_PUT,
+                                .ref = OTHER,
+                                .name = VIEW("f"),
+                                .data = VIEW("bytes"),
+                                .last = true });
+    world_settle();
+    consumer.unread = PEER_HIGH_BYTES + 1;
+    ask_of(has, (struct frame){
+                    .type = FRAME_GET, .ref = OTHER, .name = VIEW("f") });
+    world_settle();
+    consumer.ends = VIEW("waiting");
+    consumer.unread = 0;
+    sessions_caught_up(&world.sessions);
+    assert_int_equal(consumer.ends.len, 0); /* it was sent */
+    assert_int_equal(world.sessions.count, 1);
 }
 
 #define TEST(name)                                                             \
@@ -371,6 +417,7 @@ int main(void)
         TEST(a_cell_that_is_to_run_again_is_interrupted),
         TEST(an_interrupt_does_not_outlive_its_cell),
         TEST(all_end_though_some_end_by_others),
+        TEST(a_walk_goes_on_though_the_next_one_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
