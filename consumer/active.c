@@ -100,15 +100,14 @@ static struct view skip(struct view text, size_t bytes)
 static struct view until(struct view text, const char *ends)
 {
     size_t len = 0;
-    while (len < text.len &&
-           (text.data[len] == '\0' || !strchr(ends, text.data[len])))
+    while (len < text.len && !byte_is_of(text.data[len], ends))
         len++;
     return (struct view){ text.data, len };
 }
 
 static struct view skip_blanks(struct view text)
 {
-    while (text.len > 0 && strchr(" \t\r\n", text.data[0]))
+    while (text.len > 0 && byte_is_of(text.data[0], " \t\r\n"))
         text = skip(text, 1);
     return text;
 }
@@ -229,7 +228,7 @@ static bool read_tag(struct view *text)
     *text = skip_blanks(skip(*text, name.len));
     if (!IS_ONE_OF(elements, without_prefix(name)))
         return false;
-    while (text->len > 0 && !strchr("/>", text->data[0])) {
+    while (text->len > 0 && !byte_is_of(text->data[0], "/>")) {
         if (is_end || !read_attribute(text))
             return false;
         *text = skip_blanks(*text);

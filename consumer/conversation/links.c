@@ -286,7 +286,7 @@ static bool read_sloppy(const struct paragraph *paragraph, size_t at,
     size_t end = at;
     while (end < paragraph->text.len && end - at < TARGET_BYTES &&
            paragraph->text.data[end] != '\0' &&
-           !strchr("()[]<>`\\\r\n", paragraph->text.data[end]))
+           !byte_is_of(paragraph->text.data[end], "()[]<>`\\\r\n"))
         end++;
     *target = (struct link_target){ at, end, end };
     return end > at && byte_at(paragraph, end) == ')';

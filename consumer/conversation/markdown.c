@@ -189,7 +189,8 @@ bool fence_opens_late(struct fence *fence, struct view rest)
 
     if (marks < MIN_MARKS)
         return false;
-    while (len < info.len && len < MAX_INFO && !strchr("\n\r`", info.data[len]))
+    while (len < info.len && len < MAX_INFO &&
+           !byte_is_of(info.data[len], "\n\r`"))
         len++;
     if (len == info.len || (info.data[len] != '\n' && info.data[len] != '\r'))
         return false;
@@ -329,7 +330,7 @@ bool label_answers_late(struct view line, struct view *value)
 
     if (!found)
         return false;
-    if (found > line.data && strchr("`\"'", found[-1]))
+    if (found > line.data && byte_is_of(found[-1], "`\"'"))
         return false;
     text = behind(line, (size_t)(found - line.data) + len);
     text = behind(text, emphasis_at(text));

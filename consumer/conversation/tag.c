@@ -40,8 +40,7 @@ bool tag_ends_line(struct view text, size_t at)
 /* In quotes a tag is only mentioned. */
 static bool is_quoted(struct view text, size_t at)
 {
-    return at > 0 && text.data[at - 1] != '\0' &&
-           strchr("`\"'", text.data[at - 1]);
+    return at > 0 && byte_is_of(text.data[at - 1], "`\"'");
 }
 
 bool tag_at(struct view text, size_t at, struct tag_mark *mark)

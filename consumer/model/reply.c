@@ -234,7 +234,7 @@ static bool take_event(void *owner, struct view name, struct view data)
 
 static struct view skip_blanks(struct view bytes)
 {
-    while (bytes.len > 0 && strchr(" \t\r\n", *bytes.data) && *bytes.data) {
+    while (bytes.len > 0 && byte_is_of(*bytes.data, " \t\r\n")) {
         bytes.data++;
         bytes.len--;
     }

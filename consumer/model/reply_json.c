@@ -68,7 +68,7 @@ static size_t mend_number(struct buf *mended, struct view text)
         digits++;
     buf_append(mended, text.data, digits);
     if (digits > 18 &&
-        (digits == text.len || !strchr(".eE", text.data[digits])))
+        (digits == text.len || !byte_is_of(text.data[digits], ".eE")))
         buf_append(mended, ".0", 2);
     return digits;
 }
@@ -99,7 +99,8 @@ json_t *reply_json_parse(struct view text)
     CLEANUP(buf_finish) struct buf mended;
 
     buf_init(&mended, SIZE_MAX);
-    if (json || !text.data || text.len == 0 || !strchr("{[ \t\r\n", *text.data))
+    if (json || !text.data || text.len == 0 ||
+        !byte_is_of(*text.data, "{[ \t\r\n"))
         return json;
     mend(&mended, text);
     return json_loadb(mended.data, mended.len, JSON_ALLOW_NUL, NULL);

@@ -86,8 +86,7 @@ static const char *find_charset(struct view text)
         if (strncasecmp(text.data + at, word, len) != 0)
             continue;
         size_t from = at + len;
-        while (from < text.len && strchr(" \t='\"", text.data[from]) &&
-               text.data[from] != '\0')
+        while (from < text.len && byte_is_of(text.data[from], " \t='\""))
             from++;
         size_t end = from;
         while (end < text.len && is_name_byte(text.data[end]))

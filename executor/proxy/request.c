@@ -229,7 +229,7 @@ static bool split_target(struct head_reader *reader, struct view target,
                       "http:// addresses");
     first->authority = (struct view){ target.data + len, 0 };
     while (len + first->authority.len < target.len &&
-           !strchr("/?#", target.data[len + first->authority.len]))
+           !byte_is_of(target.data[len + first->authority.len], "/?#"))
         first->authority.len++;
     size_t at = len + first->authority.len;
     first->path = (struct view){ target.data + at, target.len - at };

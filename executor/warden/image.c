@@ -259,7 +259,7 @@ static struct view rest_from(struct view text, const char *end)
 
 static struct view without_space(struct view text)
 {
-    while (text.len > 0 && strchr(" \t\r\n", text.data[0]))
+    while (text.len > 0 && byte_is_of(text.data[0], " \t\r\n"))
         text = (struct view){ text.data + 1, text.len - 1 };
     return text;
 }
@@ -291,7 +291,7 @@ static struct view without_prelude(struct view text)
 static bool is_svg_element(struct view text)
 {
     size_t len = 0;
-    while (len < text.len && !strchr(" \t\r\n/>", text.data[len]))
+    while (len < text.len && !byte_is_of(text.data[len], " \t\r\n/>"))
         len++;
     return (len == 4 && memcmp(text.data, "<svg", len) == 0) ||
            (len > 5 && text.data[0] == '<' && text.data[1] != '!' &&

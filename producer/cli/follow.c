@@ -368,7 +368,7 @@ static void show_event(struct follower *follow, const struct quern_event *given)
 
 static struct view trimmed(struct view text)
 {
-    while (text.len > 0 && strchr(" \n\t", text.data[text.len - 1]))
+    while (text.len > 0 && byte_is_of(text.data[text.len - 1], " \n\t"))
         text.len--;
     return text;
 }

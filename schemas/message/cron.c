@@ -146,11 +146,11 @@ static bool read_field(struct view text, const struct cron_field *field,
 
 static struct view trimmed(struct view text)
 {
-    while (text.len > 0 && strchr(" \t", text.data[0])) {
+    while (text.len > 0 && byte_is_of(text.data[0], " \t")) {
         text.data++;
         text.len--;
     }
-    while (text.len > 0 && strchr(" \t", text.data[text.len - 1]))
+    while (text.len > 0 && byte_is_of(text.data[text.len - 1], " \t"))
         text.len--;
     return text;
 }

@@ -29,6 +29,11 @@ bool view_starts(struct view view, const char *prefix)
            view_equal((struct view){ view.data, start.len }, start);
 }
 
+bool byte_is_of(char byte, const char *bytes)
+{
+    return byte != '\0' && strchr(bytes, byte) != NULL;
+}
+
 struct view view_trimmed(struct view view)
 {
     while (view.len > 0 && isspace((unsigned char)view.data[0]))

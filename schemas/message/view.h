@@ -30,6 +30,10 @@ bool view_equal(struct view a, struct view b);
 bool view_is(struct view view, const char *text);
 bool view_starts(struct view view, const char *prefix);
 
+/* Whether the byte is one of those of the C string. NUL never is, while
+ * strchr() finds the NUL that ends the string. */
+bool byte_is_of(char byte, const char *bytes);
+
 /* Without white space at its ends. */
 struct view view_trimmed(struct view view);
 

@@ -27,7 +27,7 @@ static struct view cut(struct view *view, const char *stop)
 {
     struct view head = { view->data, 0 };
 
-    while (head.len < view->len && !strchr(stop, view->data[head.len]))
+    while (head.len < view->len && !byte_is_of(view->data[head.len], stop))
         head.len++;
     view->data += head.len;
     view->len -= head.len;

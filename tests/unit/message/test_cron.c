@@ -306,6 +306,17 @@ static void test_wrong(void **state)
             fail_msg("\"%s\": %s", wrongs[i].spec, err.text);
         assert_string_equal(err.code, "bad_field");
     }
+    /* As a C string each of them would be a good schedule. */
+    const struct view nuls[] = { VIEW_INIT("* * * * *\0"),
+                                 VIEW_INIT("\0* * * * *"),
+                                 VIEW_INIT("every 5m\0"),
+                                 VIEW_INIT("every \0005m"),
+                                 VIEW_INIT("@daily\0") };
+    for (size_t i = 0; i < sizeof(nuls) / sizeof(nuls[0]); i++) {
+        if (cron_parse(&cron, nuls[i], &err))
+            fail_msg("a schedule with a NUL is taken, row %zu", i);
+        assert_string_equal(err.code, "bad_field");
+    }
     memset(lengthy, '1', sizeof(lengthy));
     assert_false(
         cron_parse(&cron, (struct view){ lengthy, sizeof(lengthy) }, &err));

@@ -27,6 +27,15 @@ static void test_compare(void **state)
     assert_false(view_equal(VIEW("a\0b"), VIEW("a\0c")));
 }
 
+static void test_byte_is_of(void **state)
+{
+    (void)state;
+    assert_true(byte_is_of('\t', " \t"));
+    assert_false(byte_is_of('x', " \t"));
+    assert_false(byte_is_of('\0', " \t"));
+    assert_false(byte_is_of('x', ""));
+}
+
 static void test_dup(void **state)
 {
     char *copy = view_dup((struct view){ "hello", 4 });
@@ -132,9 +141,9 @@ static void test_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compare), cmocka_unit_test(test_dup),
-        cmocka_unit_test(test_head),    cmocka_unit_test(test_character),
-        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_compare),   cmocka_unit_test(test_byte_is_of),
+        cmocka_unit_test(test_dup),       cmocka_unit_test(test_head),
+        cmocka_unit_test(test_character), cmocka_unit_test(test_utf8),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
