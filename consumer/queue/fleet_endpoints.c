@@ -72,6 +72,13 @@ static struct endpoint_id id_of(const struct model_endpoint *endpoint)
     return endpoint_id_make(view_of(endpoint->name), hash);
 }
 
+static void log_refusal(struct fleet_endpoints *shared, const char *why)
+{
+    if (!shared->refusal_logged)
+        log_line("endpoints.refused", "{s:s}", "why", why);
+    shared->refusal_logged = true;
+}
+
 /* False: there is no answer to use. A refusal is logged once. */
 static bool is_answer(struct fleet_endpoints *shared, const redisReply *reply)
 {
@@ -80,9 +87,7 @@ static bool is_answer(struct fleet_endpoints *shared, const redisReply *reply)
         return false; /* fleet_endpoints_ready() begins anew */
     if (reply_ok(reply, &err))
         return true;
-    if (!shared->refusal_logged)
-        log_line("endpoints.refused", "{s:s}", "why", err.text);
-    shared->refusal_logged = true;
+    log_refusal(shared, err.text);
     return false;
 }
 
@@ -185,9 +190,12 @@ static void on_time(void *owner, const redisReply *reply, const struct err *why)
     struct fleet_endpoints *shared = owner;
     uint64_t now;
     (void)why;
-    if (is_answer(shared, reply) && clock_read(reply, &now)) {
+    bool usable = is_answer(shared, reply);
+    if (usable && clock_read(reply, &now)) {
         shared->ahead_ms = (int64_t)now - (int64_t)now_ms(shared);
         shared->knows_clock = true;
+    } else if (usable) {
+        log_refusal(shared, "TIME: the answer is not two numbers");
     }
     count_answer(shared);
 }
@@ -246,8 +254,12 @@ static void on_waits(void *owner, const redisReply *reply,
     struct fleet_endpoints *shared = owner;
     const struct endpoints *endpoints = &shared->consumer->endpoints;
     (void)why;
-    bool usable = is_answer(shared, reply) && shared->knows_clock &&
-                  reply->type == REDIS_REPLY_ARRAY;
+    bool usable = is_answer(shared, reply);
+    if (usable && !reply_is_texts(reply, 0)) {
+        log_refusal(shared, "ZRANGE: the answer is not a list of texts");
+        usable = false;
+    }
+    usable = usable && shared->knows_clock;
     for (size_t i = 0; i < endpoints->count && reply; i++) {
         if (usable)
             take_waits(shared, endpoints->items[i], reply);

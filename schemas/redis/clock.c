@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "schemas/redis/reply.h"
+
 void clock_ask(struct command *command)
 {
     command_init(command, "TIME");
@@ -11,9 +13,7 @@ void clock_ask(struct command *command)
 /* [seconds, microseconds] */
 bool clock_read(const redisReply *reply, uint64_t *now)
 {
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-        reply->element[0]->type != REDIS_REPLY_STRING ||
-        reply->element[1]->type != REDIS_REPLY_STRING)
+    if (!reply_is_texts(reply, 2))
         return false;
     *now = strtoull(reply->element[0]->str, NULL, 10) * 1000 +
            strtoull(reply->element[1]->str, NULL, 10) / 1000;

@@ -121,6 +121,16 @@ bool reply_ok(const redisReply *reply, struct err *err)
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));
 }
 
+bool reply_is_texts(const redisReply *reply, size_t least)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < least)
+        return false;
+    for (size_t i = 0; i < reply->elements; i++)
+        if (reply->element[i]->type != REDIS_REPLY_STRING)
+            return false;
+    return true;
+}
+
 /* When a command inside a function is refused, the error names the script. Then
  * the function may have written before, so nothing can be said. */
 bool reply_is_refusal(const redisReply *reply)

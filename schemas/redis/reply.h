@@ -11,6 +11,10 @@
  * refusals of transition.h) are ERR_REJECT, all others ERR_RETRY. */
 bool reply_ok(const redisReply *reply, struct err *err);
 
+/* An array of at least so many elements, each of which is a text: only of a
+ * text may str be read. */
+bool reply_is_texts(const redisReply *reply, size_t least);
+
 /* What helps against an error reply. link and conn deal with the first two
  * themselves: for their owners such a reply is a lost connection. */
 enum reply_cure {

@@ -377,6 +377,33 @@ static void a_time_that_is_none_is_removed(void **state)
     assert_int_equal(breaker_waits(&world.endpoint.breaker, world.now), 0);
 }
 
+/* None of them is read as a wait, and one log line says so. */
+static void answers_of_another_form_are_not_read(void **state)
+{
+    char id[] = "m";
+    redisReply text = text_reply(id), number = { .type = REDIS_REPLY_INTEGER };
+    redisReply *first[] = { &number, &text }, *second[] = { &text, &number };
+    const redisReply odd[] = {
+        { .type = REDIS_REPLY_ARRAY, .elements = 2, .element = first },
+        { .type = REDIS_REPLY_ARRAY, .elements = 2, .element = second },
+        { .type = REDIS_REPLY_NIL },
+        { .type = REDIS_REPLY_INTEGER },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        fleet_endpoints_read(world.shared);
+        has_sent("TIME ZRANGE ");
+        answer_time();
+        answer(&odd[i]);
+        fleet_endpoints_read(world.shared);
+        has_sent("TIME ZRANGE ");
+        answer(&odd[i]);
+        answer(&none);
+    }
+    assert_int_equal(world.refused, 1);
+    assert_int_equal(breaker_waits(&world.endpoint.breaker, world.now), 0);
+}
+
 static void requests_wait_for_a_reading(void **state)
 {
     redisReply no = refusal();
@@ -452,6 +479,7 @@ int main(void)
         TEST(a_refused_wait_is_written_again_later),
         TEST(a_wait_of_another_consumer_counts),
         TEST(a_time_that_is_none_is_removed),
+        TEST(answers_of_another_form_are_not_read),
         TEST(requests_wait_for_a_reading),
         TEST(nothing_is_read_without_endpoints),
         TEST(counts_are_written_together),
