@@ -91,7 +91,12 @@ def unpack(archive, wheel, folder, limit):
             continue
         own_info |= target.partition("/")[0].endswith(".dist-info")
         mode = 0o555 if info.external_attr >> 16 & 0o111 else 0o444
-        total = write(archive, info, os.path.join(folder, target), mode, total, limit)
+        try:
+            path = os.path.join(folder, target)
+            total = write(archive, info, path, mode, total, limit)
+        except (FileExistsError, NotADirectoryError):
+            told = printable(target)
+            raise Refused(f'the wheel of {wheel.name} has "{told}" twice') from None
     if not own_info:
         raise Refused(f"the wheel of {wheel.name} has no metadata")
     return total
@@ -99,7 +104,8 @@ def unpack(archive, wheel, folder, limit):
 
 def place(info, wheel):
     """Gives where a file of a wheel goes, or None. NAME.data/purelib and platlib belong
-    to the package; scripts, headers and data are of no use in a session."""
+    to the package; scripts, headers and data are of no use in a session. What comes out
+    of them is checked as well: it could be metadata of another package."""
     name = info.filename
     parts = name.rstrip("/").split("/")
     kind = stat.S_IFMT(info.external_attr >> 16)
@@ -113,13 +119,20 @@ def place(info, wheel):
         raise Refused(f'the wheel of {wheel.name} has a file "{printable(name)}"')
     if name.endswith("/"):
         return None
-    if parts[0].endswith(".dist-info"):
-        package, _, version = parts[0][: -len(".dist-info")].rpartition("-")
-        if (normal(package), version) != (normal(wheel.name), wheel.version):
-            raise Refused(f"the wheel of {wheel.name} has metadata of another package")
-    if parts[0].endswith(".data"):
-        return "/".join(parts[2:]) if parts[1] in ("purelib", "platlib") else None
-    return name
+    if len(parts) > 1 and parts[0].endswith(".data"):
+        check_owner(parts[0], ".data", wheel)
+        parts = parts[2:] if parts[1] in ("purelib", "platlib") else []
+    if parts and parts[0].endswith(".dist-info"):
+        check_owner(parts[0], ".dist-info", wheel)
+    return "/".join(parts) or None
+
+
+def check_owner(folder, ending, wheel):
+    """The folder must be NAME-VERSION and the ending, of this very wheel."""
+    package, _, version = folder[: -len(ending)].rpartition("-")
+    if (normal(package), version) != (normal(wheel.name), wheel.version):
+        what = "metadata" if ending == ".dist-info" else "files"
+        raise Refused(f"the wheel of {wheel.name} has {what} of another package")
 
 
 def write(archive, info, path, mode, total, limit):

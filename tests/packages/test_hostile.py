@@ -18,6 +18,21 @@ WHEELS = [
     ("named", {"a" * 2000: ""}, "has a file"),
     ("crowded", {f"n{i}.py": "" for i in range(50_001)}, "at most 50000"),
     ("bomb", {"bomb.py": b"\0" * (40 << 20)}, "more than a session may have"),
+    (
+        "smuggles",
+        {"quern_smuggles-1.0.data/purelib/quern_other-1.0.dist-info/METADATA": ""},
+        "has metadata of another package",
+    ),
+    (
+        "foreign",
+        {"quern_other-1.0.data/purelib/quern_foreign.py": ""},
+        "has files of another package",
+    ),
+    (
+        "twice",
+        {"quern_twice.py": "", "quern_twice-1.0.data/purelib/quern_twice.py": ""},
+        'has "quern_twice.py" twice',
+    ),
     ("above", {"above-1.0.data/purelib/../../x.py": ""}, "has a file"),
 ]
 
