@@ -8,7 +8,8 @@ import time
 
 import pytest
 from command import QUERN
-from servers import wait_until
+from held_redis import HeldRedis
+from servers import PATIENCE_S, wait_until
 from stack import DRAINED, ROOT, Stack
 
 
@@ -80,6 +81,28 @@ def test_times_that_nobody_could_take_are_made_up_for_once(stack):
     assert int(facts()[b"last_at"]) == past
     assert int(facts()[b"next_at"]) > time.time() * 1000
     quern(stack, "schedule", "rm", "late", "--yes")
+
+
+def test_a_schedule_that_is_removed_while_it_is_due_starts_no_job():
+    with Stack(lease="900ms") as stack, HeldRedis(stack.redis.socket) as way:
+
+        def is_due(name):
+            quern(stack, "schedule", "add", name, "every 1h", "hello")
+            stack.db.hset(f"{ROOT}schedule:{name}", "next_at", 1)
+            stack.db.zadd(f"{ROOT}schedules", {name: 1})
+
+        is_due("removed")
+        way.hold(b"quern_v1_promote")
+        stack.consumer(redis_url=way.url)
+        assert way.held.wait(PATIENCE_S), "it is read as due"
+        quern(stack, "schedule", "rm", "removed", "--yes")
+        is_due("after")
+        way.let_go()
+        wait_until(
+            lambda: stack.db.hget(f"{ROOT}schedule:after", "last_id"),
+            what="the next one goes off",
+        )
+        assert len(list(stack.db.scan_iter(f"{ROOT}job:*"))) == 1
 
 
 def test_a_schedule_that_nobody_can_read_goes_off_once(stack):

@@ -601,6 +601,16 @@ def test_a_schedule_whose_job_still_runs_makes_no_other(queue):
     assert fire(queue, next_at, next_at + DAY_MS, B) == (A, "exists")
 
 
+def test_one_that_was_removed_meanwhile_starts_no_job(queue):
+    """Somebody has read it as due before it was removed."""
+    schedule(queue)
+    ((*_, at),) = queue.promote()[2]
+    assert queue.call("schedule_rm", "nightly") == 1
+    assert fire(queue, at, at + DAY_MS, A) == ("", "late")
+    assert queue.state(A) is None and queue.ids("schedules") == []
+    assert not queue.client.exists(f"{queue.root}schedule:nightly")
+
+
 def test_one_without_a_next_time_is_over(queue):
     schedule(queue)
     ((*_, at),) = queue.promote()[2]
