@@ -4,6 +4,7 @@
  * caller or closed here, and none is inherited by programs that we start. */
 #include "executor/base/wire.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -93,7 +94,9 @@ int take_fd(int *fd)
 
 void close_fd(int *fd)
 {
+    int before = errno;
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
+    errno = before;
 }

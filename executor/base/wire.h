@@ -21,7 +21,8 @@ ssize_t wire_receive(int fd, void *bytes, size_t len, int *fds, size_t *count,
 /* Two connected sockets, close-on-exec. type: SOCK_STREAM, SOCK_SEQPACKET. */
 bool wire_pair(int type, int pair[2]);
 
-void close_fd(int *fd); /* if it is one; for CLEANUP() */
-int take_fd(int *fd);   /* its number; *fd is none any more */
+/* Closes it if it is one; for CLEANUP(). errno stays what it was. */
+void close_fd(int *fd);
+int take_fd(int *fd); /* its number; *fd is none any more */
 
 #endif

@@ -38,6 +38,8 @@ bool cgroup_folder_write(int folder, const char *name, const char *text)
     do
         written = fd < 0 ? -1 : write(fd, text, strlen(text));
     while (fd >= 0 && written < 0 && errno == EINTR);
+    if (written >= 0 && written < (ssize_t)strlen(text))
+        errno = EIO;
     return written == (ssize_t)strlen(text);
 }
 
@@ -171,8 +173,9 @@ static bool settle(const struct cgroup_folder *place, int base, int all,
         !cgroup_folder_write(own, "cgroup.procs", "0"))
         return fail(err, where, "/quern");
     if (!hand_on(base, place->controllers)) {
+        bool busy = errno == EBUSY;
         fail(err, where, "/cgroup.subtree_control");
-        if (errno == EBUSY)
+        if (busy)
             err_set(err, ERR_REJECT, "bad_setting",
                     "%s has other processes than quern-executor",
                     where->folder);
@@ -241,6 +244,8 @@ bool cgroup_folder_take(struct cgroup_folder *place,
     *place = (struct cgroup_folder){ .version = where->version,
                                      .controllers = where->controllers,
                                      .folder = -1 };
+    if (base < 0)
+        return fail(err, where, "");
     if (place->version == 2 &&
         cgroup_folder_read(base, "cgroup.controllers", text, sizeof(text)))
         place->controllers = controllers_read(text, " \n");

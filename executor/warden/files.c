@@ -57,7 +57,7 @@ static bool refuse_errno(struct err *err, int workspace, const char *path)
         return refuse(err, path, "it is no regular file");
     case ENOSPC:
         if (fstatfs(workspace, &space) < 0)
-            break;
+            return refuse(err, path, "the session's disk is full");
         snprintf(full, sizeof(full),
                  "the session's disk is full, %llu MiB or %llu files: delete "
                  "some",

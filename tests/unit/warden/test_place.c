@@ -1,4 +1,5 @@
 /* Files of a cgroup: written whole, and read in whole lines. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,6 +31,14 @@ static const struct {
       "memory" },
     { "nothing", "", 8, "" },
 };
+
+/* In place of the C library's: what it fails with is nobody's reason. */
+int close(int fd)
+{
+    int closed = (int)syscall(SYS_close, fd);
+    errno = EBADF;
+    return closed;
+}
 
 static char folder[] = "/tmp/quern-place-XXXXXX";
 static int at;
@@ -73,11 +83,33 @@ static void what_is_not_there_is_not_read_or_made(void **state)
     assert_int_equal(faccessat(at, "nothing", F_OK, 0), -1);
 }
 
+static void the_reason_of_a_failure_outlives_the_end_of_its_file(void **state)
+{
+    (void)state;
+    assert_int_equal(symlinkat("/dev/full", at, "full"), 0);
+    assert_false(cgroup_folder_write(at, "full", "1"));
+    assert_int_equal(errno, ENOSPC);
+    unlinkat(at, "full", 0);
+}
+
+static void a_hierarchy_that_is_not_there_is_told(void **state)
+{
+    struct hierarchy where = { .version = 1, .controllers = 1 };
+    struct cgroup_folder place;
+    struct err err = { 0 };
+    (void)state;
+    snprintf(where.folder, sizeof(where.folder), "%s/nothing", folder);
+    assert_false(cgroup_folder_take(&place, &where, getuid(), getgid(), &err));
+    assert_non_null(strstr(err.text, "nothing: No such file"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_lines_are_read),
         cmocka_unit_test(what_is_not_there_is_not_read_or_made),
+        cmocka_unit_test(the_reason_of_a_failure_outlives_the_end_of_its_file),
+        cmocka_unit_test(a_hierarchy_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
