@@ -155,11 +155,9 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
              (json_int_t)attempt->origin.queued_ms);
     if (start->cancel)
         attempt->stop = STOP_CANCEL; /* the first step ends it */
-    else if (!consumer_claims(consumer))
-        attempt->stop =
-            STOP_RELEASE; /* the consumer began to drain, or lost its
-                             executor, while the take was on its way
-                           */
+    else if (consumer->mode != MODE_SERVING)
+        attempt->stop = STOP_RELEASE; /* it began to drain while the take was on
+                                         its way */
 }
 
 /* ------------------------------------------------------------------ facts */
@@ -235,9 +233,20 @@ static bool is_only_away(const struct attempt *attempt)
     return true;
 }
 
+/* All is done but to write the result: nothing is left to run, and no session
+ * of a name to save. */
+static bool is_all_done(const struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    struct terms terms = attempt_terms(attempt);
+    return attempt->job.kind != JOB_SESSION &&
+           decide_next(conversation, &terms) == NEXT_END &&
+           (attempt->job.session.len == 0 ||
+            conversation_cells(conversation) == 0);
+}
+
 /* The job cannot be done without an executor; a conversation that does not name
- * the Python tool can. The journal is not read yet, so a job of kind code
- * counts even when all of its cells have run. */
+ * the Python tool can. */
 static bool wants_python(const struct attempt *attempt)
 {
     const struct job *job = &attempt->job;
@@ -251,20 +260,31 @@ static bool wants_python(const struct attempt *attempt)
 }
 
 /* Where the settings say that there is no executor, models are not offered
- * Python. A model that could do nothing without it is not asked at all. */
-static bool withhold_python(struct attempt *attempt, struct err *err)
+ * Python. */
+static void withhold_python(struct attempt *attempt)
 {
-    json_t *others;
     if (!executor_is_off(attempt->consumer->executor))
-        return true;
-    if (wants_python(attempt))
-        return err_set(err, ERR_REJECT, "executor_unavailable",
-                       "the job has Python run, and the consumer that took it "
-                       "has no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");
-    others = tools_without_python(attempt->tools.array);
+        return;
+    json_t *others = tools_without_python(attempt->tools.array);
     json_decref(attempt->tools.array);
     attempt->tools.array = others;
-    return true;
+}
+
+/* Behind the journal, which may show that nothing is left to do. A model that
+ * could do nothing without Python is not asked at all. When the executor was
+ * lost while the take was on its way, another host is to go on. */
+static bool check_executor(struct attempt *attempt, struct err *err)
+{
+    const struct executor *executor = attempt->consumer->executor;
+    bool off = executor_is_off(executor);
+    if (executor_is_ready(executor) || is_all_done(attempt))
+        return true;
+    if (!off && attempt->stop == STOP_NONE)
+        attempt->stop = STOP_RELEASE;
+    return !off || !wants_python(attempt) ||
+           err_set(err, ERR_REJECT, "executor_unavailable",
+                   "the job has Python run, and the consumer that took it has "
+                   "no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");
 }
 
 /* In CodeAct mode the model itself calls no tools: the code that it writes
@@ -280,8 +300,9 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
         return err_set(err, ERR_RETRY, "tool_unavailable",
                        "a server of tools that the job names has not answered "
                        "yet");
-    if (!attempt->tools.array || !withhold_python(attempt, err))
+    if (!attempt->tools.array)
         return false;
+    withhold_python(attempt);
     buf_init(&attempt->tools.functions, MAX_TOOLS_BYTES);
     if (attempt->job.mode == MODE_CODEACT) {
         catalog_stubs(attempt_catalog(attempt), names,
@@ -400,6 +421,10 @@ enum pace step_loading(void *owner)
     if (!read_job(attempt, &err) || !read_journal(attempt, &err))
         return cannot_load(attempt, &err);
     open_session(attempt); /* only the object: nothing is asked for yet */
+    if (!check_executor(attempt, &err))
+        return attempt_fail(attempt, &err);
+    if (attempt->stop != STOP_NONE)
+        return AGAIN; /* heed_stop() comes first */
     /* An earlier attempt has found and used them, and they may have expired. */
     if (attempt->conversation.files_there)
         attempt->files_checked = attempt->job.files.count;

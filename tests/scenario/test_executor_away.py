@@ -7,7 +7,8 @@ import time
 
 import pytest
 from executor_client import Executor
-from servers import binary, wait_until
+from held_redis import HeldRedis
+from servers import PATIENCE_S, binary, wait_until
 from stack import ROOT, Stack
 
 SLOW = "import time; time.sleep({}); 6 * 7"
@@ -139,6 +140,48 @@ def test_not_permitted(stack, executor):
         and reported(stack, "barred")
     )
     assert "may not open the socket" in told["executor_reason"]
+
+
+# -- jobs whose cells have all run
+
+
+def all_but_its_end(stack, executor, **job):
+    """A job whose consumer has died when all was done but to write the result."""
+    with HeldRedis(stack.redis.socket) as way:
+        first = stack.consumer(redis_url=way.url, executor=executor.path, lease="1s")
+        way.lose(b"quern_v1_finish", for_good=True)
+        job = stack.submit(kind="code", cells=["6 * 7"], **job)
+        assert way.lost.wait(PATIENCE_S), "its end is to be written"
+        first.kill()
+    return job
+
+
+def is_done(stack, job):
+    result = stack.result(job)
+    assert result["status"] == "completed", result
+    assert [cell["result"] for cell in result["cells"]] == ["42"]
+
+
+def test_a_job_whose_cells_have_run_needs_no_executor(stack, executor):
+    job = all_but_its_end(stack, executor)
+    stack.consumer(executor="none")
+    is_done(stack, job)
+
+
+def test_a_job_whose_cells_have_run_goes_on_when_the_executor_goes(stack, executor):
+    """It goes away while the take that brings the job is on its way."""
+    job = all_but_its_end(stack, executor)
+    stack.consumer(name="upkeep", executor=stack.folder + "/none.sock", lease="1s")
+    wait_until(lambda: stack.state(job) == "queued", what="its lease is over")
+    with Executor() as other, HeldRedis(stack.redis.socket) as way:
+        way.hold(b"quern_v1_take")
+        b = stack.consumer(name="b", redis_url=way.url, executor=other.path)
+        assert way.held.wait(PATIENCE_S), "it takes the job"
+        other.process.kill()
+        assert b.wait_for('"claim.held"')
+        way.let_go()
+        is_done(stack, job)
+        assert starters(stack, job)[-1] == "b"
 
 
 # -- consumers that are meant to have none
