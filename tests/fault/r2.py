@@ -6,7 +6,7 @@ the n-th is sent, and after it was carried out but before its answer. At each
 the connection breaks; and once more, its process is killed as well.
 
 Every scenario runs once undisturbed, which gives its points; then once for each
-of them, in a partition of its own.
+of them, under a prefix of its own.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""R2's scenarios, each in a partition of its own, and who is in it.
+"""R2's scenarios, each under a prefix of its own, and who is in it.
 
 A scenario is what comes before the worker whose commands are looked at, and what
 happens then.
@@ -24,7 +24,7 @@ SLOWLY = [{"match": "slowly", "replies": [{"text": "done", "delay_ms": 600}]}]
 
 
 class World:
-    """A partition, and who is in it."""
+    """A prefix, and who works under it."""
 
     def __init__(self, fleet, number, wire):
         self.fleet, self.number, self.wire = fleet, number, wire

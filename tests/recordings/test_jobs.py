@@ -15,6 +15,9 @@ from servers import SOURCE, binary
 JOBS = pathlib.Path(__file__).parent / "jobs"
 PACK = sorted(JOBS.glob("*.jsonl"))
 LARGEST = 3 << 20  # bytes of all of them
+SCHEMA = pathlib.Path(SOURCE, "schemas", "json", "job.schema.json")
+# All members of a job: when one is added, a recording has to have it.
+MEMBERS = sorted({*json.loads(SCHEMA.read_text())["properties"]} - {"v"})
 
 
 class Recording:
@@ -276,13 +279,7 @@ MUST = [
         "last cost_limit",
         "last loop",
     ),
-    (
-        members,
-        *"""id kind queue priority tenant session history messages prompt system
-     mode model tools approve approval_ms approval_default cells env action
-     output_schema parameters files limits retry idempotency_key not_before metadata
-     traceparent""".split(),
-    ),
+    (members, *MEMBERS),
 ]
 
 

@@ -244,6 +244,16 @@ def test_event_types_are_those_of_the_page():
     assert set(types) == set(CHANNELS["events"]["messages"])
 
 
+def test_members_of_a_job_are_those_of_the_page():
+    """The table of the page and the JSON Schema name the same members."""
+    schema = json.loads((SCHEMAS / "json" / "job.schema.json").read_text())
+    text = (SCHEMAS / "MESSAGES.md").read_text()
+    section = text.split("\n## Job\n")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.M)
+    named = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    assert sorted(named) == sorted({*schema["properties"]} - {"v"})
+
+
 def test_a_job_is_heard_of_where_the_document_says(client):
     listener = client.pubsub(ignore_subscribe_messages=True)
     listener.subscribe(address("events", ID % 1))

@@ -38,7 +38,7 @@ static const struct canonical canonical[] = {
       &schema_job,
       "{" ID ",'kind':'code','session':'notebook-1','cells':["
       "'x = \\\"a\\\\\\\\b\\\"\\nprint(x)','x * 2']}" },
-    { "job-everything", "every member", &schema_job,
+    { "job-everything", "every member of the first version", &schema_job,
       "{" ID ",'kind':'conversation','queue':'reports','priority':'high',"
       "'tenant':'acme','session':'s-1','prompt':'Plot it.',"
       "'system':'You are brief.','model':'large','tools':"
