@@ -668,9 +668,9 @@ CHANGE = [
 # What a user cannot do, as deploy/USERS.md says it: what is tried.
 CANNOT = {
     "producer": {
-        "claim, start or finish jobs": LIFE,
+        "run jobs": LIFE,
         "load the function library": ["FUNCTION LOAD x", "FUNCTION DELETE quern"],
-        "pause, limit or purge queues": ORDER,
+        "manage queues": ORDER,
         "see other keys": [*OTHER_KEYS, "SCAN 0", "KEYS *", "RANDOMKEY", "DBSIZE"],
     },
     "consumer": {
@@ -680,13 +680,13 @@ CANNOT = {
             "FCALL quern_v1_cancel 1 {root} x",
             "FCALL quern_v1_approve 1 {root} x yes",
         ],
-        "pause, limit or purge queues": ORDER,
-        "read or change Redis's settings or users": SETTINGS,
+        "manage queues": ORDER,
+        "manage Redis": SETTINGS,
         "see other keys": OTHER_KEYS,
     },
     "operator": {
-        "claim, start or finish jobs": LIFE,
-        "read or change Redis's settings or users": SETTINGS,
+        "run jobs": LIFE,
+        "manage Redis": SETTINGS,
         "see other keys": OTHER_KEYS,
     },
     "dashboard": {
