@@ -1,6 +1,6 @@
-"""Recorded jobs, done again by the consumer of today: each is equal, or what
-differs first is shown; and of every kind and end there is one. See "The same
-jobs again" in tests/RECORDINGS.md."""
+"""Repeats recorded jobs with the consumer of today: each must be equal, and a diff
+shows the first difference. There must be a recording of every kind and end. See
+"Recorded jobs" in tests/RECORDINGS.md."""
 
 import base64
 import json
