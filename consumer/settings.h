@@ -58,8 +58,8 @@ struct limit_settings { /* of a job; it may set lower ones itself */
     uint64_t deadline_ms;    /* of a job that names none, from each start */
     uint64_t cell_ms;        /* of one cell */
     uint64_t memory_bytes;
-    uint64_t pictures;      /* of one request, for a model that sees */
-    uint64_t picture_bytes; /* of them together */
+    uint64_t images;      /* of one request, for a model that sees */
+    uint64_t image_bytes; /* of them together */
 };
 
 struct retry_settings {    /* see wait.h */

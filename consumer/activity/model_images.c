@@ -90,7 +90,7 @@ static bool take(struct model_turn *turn, const redisReply *reply,
                  struct err *err)
 {
     const struct attempt *attempt = turn->activity.attempt;
-    uint64_t left = attempt->consumer->settings.limits.picture_bytes;
+    uint64_t left = attempt->consumer->settings.limits.image_bytes;
     struct request_images *shown = turn->shown;
     for (size_t i = 0; i < shown->answered; i++)
         left -= shown->images[i].bytes.len;
@@ -129,7 +129,7 @@ static void ask_for(struct attempt *attempt, struct view blob)
     struct command command;
     blob_ask_head(&command, &attempt->consumer->names,
                   attempt->partition->number, blob,
-                  attempt->consumer->settings.limits.picture_bytes);
+                  attempt->consumer->settings.limits.image_bytes);
     store_send(&attempt->store, &command, on_image, attempt);
     command_finish(&command);
 }

@@ -100,8 +100,8 @@ struct terms attempt_terms(const struct attempt *attempt)
         .approval_ms = consumer->settings.approval.ms,
         .approval_default = consumer->settings.approval.otherwise,
         .pictures =
-            attempt_sees(attempt) ? consumer->settings.limits.pictures : 0,
-        .picture_bytes = consumer->settings.limits.picture_bytes,
+            attempt_sees(attempt) ? consumer->settings.limits.images : 0,
+        .picture_bytes = consumer->settings.limits.image_bytes,
         .blob_url = consumer->settings.result.blob_url,
     };
 }

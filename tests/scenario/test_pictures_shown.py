@@ -151,7 +151,7 @@ def test_one_that_goes_between_two_tries(stack):
 
 def test_all_of_them_have_bounds(tmp_path):
     with Stack() as stack:
-        limits = {"picture_size": f"{3 * len(PNG)}B", "pictures": 9}
+        limits = {"image_size": f"{3 * len(PNG)}B", "images": 9}
         stack.consumer(models=models(stack, tmp_path), **limits)
         say(stack, *shows(1, 9, 4000, 2, 3), DONE)
         stack.run(prompt="Draw.")

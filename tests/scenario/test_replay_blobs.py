@@ -265,7 +265,7 @@ def test_one_picture_under_two_names(quern, stack, folder):
     files = [{**stack.file(n, data, "image/png"), "bytes": 1} for n in ("a", "b")]
     stack.dismiss(stack.consumers[-1])
     models, path = folder / "models.json", folder / "twice.jsonl"
-    stack.consumer(models=models, picture_size="4M")
+    stack.consumer(models=models, image_size="4M")
     say(stack, [{"text": "so"}])
     id = stack.submit(prompt="Look.", files=files)
     assert stack.result(id)["status"] == "completed"

@@ -161,5 +161,5 @@ HOUSES = {
     "own words": lambda studio: usual(studio, prompts=studio.own / "prompts"),
     "forgets": house(history_size=0),
     "saves nothing": house(save_sessions="off"),
-    "two pictures": house(pictures=2),
+    "two pictures": house(images=2),
 }

@@ -86,7 +86,7 @@ static void defaults_arrive(void **state)
     assert_int_equal(settings.session.bytes, 134217728);
     assert_int_equal(settings.session.history_bytes, 65536);
     assert_int_equal(settings.search.cache_bytes, 4194304);
-    assert_int_equal(settings.limits.picture_bytes, 4194304);
+    assert_int_equal(settings.limits.image_bytes, 4194304);
     assert_int_equal(settings.limits.max_cost, 0);
     assert_true(settings.session.save);
     assert_string_equal(settings.approval.otherwise, "abort");
