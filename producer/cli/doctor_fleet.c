@@ -67,7 +67,7 @@ static void find_unserved(struct doctor *doctor,
         snprintf(why, sizeof(why), ": %zu of its consumers take%s no more jobs",
                  by.leaving, by.leaving == 1 ? "s" : "");
     find(doctor, FAULT, "queues",
-         by.unable > 0    ? "bring their executors back, see below"
+         by.unable > 0    ? "start their executors again, see below"
          : by.leaving > 0 ? "quern worker resume NAME, or start another one"
                           : remedy,
          "%" PRIu64 " job%s wait%s at queue %s, and no consumer takes %s%s",
@@ -144,7 +144,7 @@ static const char *remedy_for(const struct quern_worker *worker)
         { "refused", "on that host: systemctl restart quern-executor; its log "
                      "says why it ended" },
         { "not permitted", "on that host: put the consumer's user into the "
-                           "socket's group (quern), or mend the folder's "
+                           "socket's group (quern), or correct the folder's "
                            "mode" },
     };
 
@@ -206,16 +206,16 @@ static void check_endpoints(struct doctor *doctor,
         if (at <= endpoint->answered_at || at + LATELY_MS < endpoints->now)
             continue;
         failing++;
-        find(
-            doctor, WARNING, "endpoints",
-            strcmp(endpoint->error_code, "model_rejected") == 0
-                ? "mend its URL, key or model in the consumers' settings, then "
-                  "HUP them"
-                : "look at the endpoint; jobs try again by themselves",
-            "%s (%s at %s): the last request failed %s ago: %s (%s)",
-            endpoint->name, endpoint->model, endpoint->host,
-            term_age(endpoints->now > at ? endpoints->now - at : 0),
-            endpoint->error, endpoint->error_code);
+        find(doctor, WARNING, "endpoints",
+             strcmp(endpoint->error_code, "model_rejected") == 0
+                 ? "correct its URL, key or model in the consumers' settings, "
+                   "then "
+                   "HUP them"
+                 : "look at the endpoint; jobs try again by themselves",
+             "%s (%s at %s): the last request failed %s ago: %s (%s)",
+             endpoint->name, endpoint->model, endpoint->host,
+             term_age(endpoints->now > at ? endpoints->now - at : 0),
+             endpoint->error, endpoint->error_code);
     }
     if (failing == 0 && endpoints->count > 0)
         find(doctor, FINE, "endpoints", NULL, "%zu, %s", endpoints->count,

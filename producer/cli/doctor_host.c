@@ -379,7 +379,7 @@ static void check_base_url(struct doctor *doctor, const char *url)
 
     if (fault) {
         find(doctor, WARNING, "model",
-             "start it, or mend OPENAI_BASE_URL; consumers read theirs",
+             "start it, or correct OPENAI_BASE_URL; consumers read theirs",
              "OPENAI_BASE_URL is %.*s, where nobody answers: %s",
              VIEW_ARG(told), fault);
         return;
@@ -411,7 +411,7 @@ static void check_entries(struct doctor *doctor, json_t *file)
         wrong += fault != NULL;
         if (fault)
             find(doctor, WARNING, "model",
-                 "start it, or mend its url in that file; consumers read "
+                 "start it, or correct its url in that file; consumers read "
                  "theirs",
                  "%s of QUERN_MODELS is at %.*s, where nobody answers: %s",
                  name, VIEW_ARG(told_of(url ? url : "")), fault);
@@ -431,7 +431,7 @@ static void check_models(struct doctor *doctor, const char *path)
         check_entries(doctor, file);
     else
         find(doctor, WARNING, "model",
-             "mend the file, or QUERN_MODELS; consumers read theirs",
+             "correct the file, or QUERN_MODELS; consumers read theirs",
              "QUERN_MODELS is %s: %s", path,
              file ? "it is not a JSON object of endpoints" : error.text);
     json_decref(file);

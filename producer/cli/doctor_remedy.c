@@ -8,17 +8,18 @@ static const struct {
     const char *text; /* that an error has */
     const char *remedy;
 } remedies[] = {
-    { "MISCONF", "Redis cannot write its disk: see its log, make room or mend "
-                 "the folder's rights\n"
-                 "CONFIG SET stop-writes-on-bgsave-error no, if what is not on "
-                 "disk may be lost" },
-    { "OOM", "raise maxmemory (CONFIG SET maxmemory), or remove what nobody "
-             "waits for: quern queue purge, quern dead rm" },
+    { "MISCONF",
+      "Redis cannot write its disk: see its log, make room or correct "
+      "the folder's rights\n"
+      "CONFIG SET stop-writes-on-bgsave-error no, if data that is not on disk "
+      "may be lost" },
+    { "OOM", "raise maxmemory (CONFIG SET maxmemory), or remove jobs that "
+             "nobody needs: quern queue purge, quern dead rm" },
     { "READONLY", "this is a replica: name the master in the URL, or ask by "
                   "redis+sentinel://" },
     { "NOREPLICAS", "bring its replicas back, or lower min-replicas-to-write" },
     { "LOADING", "wait until Redis has read its data" },
-    { "NOAUTH", "say who you are: redis://USER:PASSWORD@HOST:PORT" },
+    { "NOAUTH", "give a login: redis://USER:PASSWORD@HOST:PORT" },
     { "WRONGPASS", "the user or its password is wrong: "
                    "redis://USER:PASSWORD@HOST:PORT" },
     { "invalid password", "the user or its password is wrong: "

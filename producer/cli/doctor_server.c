@@ -207,7 +207,7 @@ static void check_memory(struct doctor *doctor, struct view info)
     else
         find(doctor, used * 100 > all * FULL_PERCENT ? WARNING : FINE, "memory",
              used * 100 > all * FULL_PERCENT
-                 ? "raise maxmemory, or purge what nobody waits for"
+                 ? "raise maxmemory, or purge jobs that nobody needs"
                  : NULL,
              "%s of %s", term_size(used), term_size(all));
 }
@@ -332,7 +332,7 @@ void check_writes(struct doctor *doctor)
              "this login may not try: %s", err.text);
     else
         find(doctor, FAULT, "writes", remedy_of(err.text),
-             "are refused: no job is taken, none goes on: %s", err.text);
+             "are refused, so no job starts or continues: %s", err.text);
 }
 
 /* --- login and clock ------------------------------------------------------ */
@@ -366,13 +366,13 @@ void check_login(struct doctor *doctor)
     struct err err = { 0 };
     CLEANUP(cleanup_answer)
     redisReply *user = ASK(doctor, &err, "ACL", "WHOAMI");
-    const char *name = user ? user->str : "a user who may not ask its name";
+    const char *name =
+        user ? user->str : "a user that may not ask for its name";
 
     if (doctor_server_is_open(doctor))
         find(doctor, WARNING, "login",
              "deploy/redis/users.acl has a user for each role",
-             "%s; this Redis lets in whoever reaches it, without a password",
-             name);
+             "%s; this Redis lets everybody in without a password", name);
     else
         find(doctor, FINE, "login", NULL, "%s", name);
 }

@@ -277,7 +277,7 @@ static void on_gap(struct follower *follow, const struct event *event)
 
     if (event->data.from <= follow->seq)
         pane_printf(err, YELLOW,
-                    "Redis has lost some of it; from the beginning:\n");
+                    "Redis has lost events; all of them, from the first:\n");
     else
         pane_printf(err, YELLOW,
                     "events %" PRIu64 " to %" PRIu64 " are no longer kept\n",

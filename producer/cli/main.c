@@ -47,7 +47,7 @@ static bool check_words(const struct app *app, struct err *err)
 
     if (app->options.submit.jobs && job)
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "--job and --jobs: only one of them");
+                       "give --job or --jobs, not both");
     if (app->options.submit.jobs)
         job = "--jobs";
     if (count > verb->max_words)
@@ -59,7 +59,7 @@ static bool check_words(const struct app *app, struct err *err)
                        asks ? " (or --job FILE)" : "");
     if (asks && count > question && job)
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "a question and %s: only one of them", job);
+                       "give a question or %s, not both", job);
     return true;
 }
 

@@ -102,8 +102,8 @@ bool app_confirm(struct app *app, int *code, const char *format, ...)
         return true;
     if (!pane->tty || !isatty(STDIN_FILENO)) {
         err_set(&err, ERR_REJECT, "bad_setting",
-                "this has to be confirmed, and there is no terminal to ask on: "
-                "give --yes, or --dry-run to see what would be done");
+                "this needs a confirmation, and there is no terminal to ask "
+                "on: give --yes, or --dry-run to see what would be done");
         *code = app_fail_err(app, &err);
         return false;
     }

@@ -169,7 +169,7 @@ bool saver_save(struct saver *saver, struct view name, struct view sha256,
         return true;
     if (!file_name_is_valid(name))
         return err_set(err, ERR_REJECT, "bad_field",
-                       "its name is not a base name");
+                       "its name is not a plain file name");
     if (!quern_blob_get(saver->quern, blob, &data, &size, &error))
         return err_set(err, error.kind == QUERN_RETRY ? ERR_RETRY : ERR_REJECT,
                        error.code, "%s", error.text);

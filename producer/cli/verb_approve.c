@@ -200,11 +200,11 @@ static bool ask_text(struct app *app, struct quern_decision *decision,
 
     if (decision->verdict == QUERN_VERDICT_ASK) {
         decision->text = line;
-        return ask_line(app, "what is the model told?", line, size);
+        return ask_line(app, "text for the model:", line, size);
     }
     if (decision->verdict != QUERN_VERDICT_EDIT)
         return true;
-    if (!ask_line(app, "which file has what is run?", line, size))
+    if (!ask_line(app, "file with the new code or arguments:", line, size))
         return false;
     *text = read_text(line, MAX_VERDICT_BYTES, &len, &err);
     decision->text = *text;

@@ -199,7 +199,7 @@ static const struct dead_action requeueing = { dead_requeue, "requeued",
                                                "Put back into the queue",
                                                true };
 static const struct dead_action forgetting = { dead_forget, "forgotten",
-                                               "Forget for good", false };
+                                               "Remove for ever", false };
 
 static void say_one(struct app *app, const struct dead_action *action,
                     const char *id)
@@ -354,8 +354,9 @@ static int do_action(struct app *app, const struct dead_action *action)
     if (named != app->options.change.all)
         return named ? do_named(app, action) : do_all(app, action);
     err_set(&err, ERR_REJECT, "bad_setting",
-            named ? "ids and --all: only one of them"
-                  : "ID is missing (or --all, perhaps of one --queue)");
+            named ? "give ids or --all, not both"
+                  : "ID is missing; give --all for all dead jobs, or those of "
+                    "--queue");
     return app_fail_err(app, &err);
 }
 

@@ -158,12 +158,11 @@ static int drain(struct app *app, bool request)
             json_line(json_pack("{s:s, s:b}", "worker", name, "draining",
                                 (int)request));
         else
-            pane_printf(&app->term.out, PLAIN, "%s %s\n", name,
-                        request
-                            ? "takes no more jobs, leaves when those it has "
-                              "are done, and stays away until quern worker "
-                              "resume"
-                            : "may work again: it goes on, or may be started");
+            pane_printf(
+                &app->term.out, PLAIN, "%s %s\n", name,
+                request ? "takes no more jobs, exits when its jobs have ended, "
+                          "and stays drained until quern worker resume"
+                        : "may work again: start it if it has exited");
     }
     return code;
 }

@@ -1,6 +1,6 @@
 /* figures.c - quern_figures(): what a queue did in each minute of the last
  * week. Redis keeps a hash for each period of some minutes, with a field for
- * each figure of each minute. */
+ * each count of each minute. */
 #include <stdlib.h>
 #include <string.h>
 

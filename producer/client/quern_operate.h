@@ -1,13 +1,16 @@
-/* quern_operate.h - what the operators of a fleet ask and do: queues, the dead,
- * workers, endpoints, schedules. The quern command is made of these calls.
+/* quern_operate.h - calls for the operators of a fleet: queues, dead jobs,
+ * workers, endpoints, schedules. The quern command uses these calls.
  *
- * As in quern.h, a function that fails returns false and fills *error, and a
- * call that failed with QUERN_RETRY may be made again. Redis keeps the counts
- * that are shown, so no call walks over all jobs, but for quern_tidy(),
- * quern_tenants() (jobs that have not ended) and a quern_list() that is sorted.
- * The caller frees a list with free(list.items), where nothing else is said;
- * after a failure it is empty. Names are NUL-terminated copies. Times are ms
- * since 1970 by Redis's clock; 0: never, or none. */
+ * As in quern.h, a function that fails returns false and fills *error, and the
+ * caller may repeat a call that failed with QUERN_RETRY.
+ *
+ * Cost: Redis keeps the counts that are shown, so most calls read some keys
+ * only. Three calls walk over jobs: quern_tidy(), quern_tenants() (jobs that
+ * have not ended) and a quern_list() that is sorted by anything but place.
+ *
+ * Ownership: the caller frees a list with free(list.items), unless its comment
+ * says otherwise; after a failure the list is empty. Names are NUL-terminated
+ * copies. Times are ms since 1970 by Redis's clock; 0: never, or none. */
 #ifndef QUERN_OPERATE_H
 #define QUERN_OPERATE_H
 
@@ -19,7 +22,7 @@ extern "C" {
 
 enum {
     QUERN_NAME = 129
-}; /* bytes of a queue's or tenant's name, and its end */
+}; /* bytes of a name of a queue, tenant or worker, with its NUL */
 
 /* Redis's clock, ms since 1970. */
 QUERN_API bool quern_clock(struct quern *quern, uint64_t *now,
@@ -27,23 +30,24 @@ QUERN_API bool quern_clock(struct quern *quern, uint64_t *now,
 
 /* --- queues ------------------------------------------------------------- */
 
-/* A queue, over all partitions. */
+/* A queue: its counts in all partitions together. */
 struct quern_queue {
     char name[QUERN_NAME];
     bool paused;
-    uint64_t waiting;   /* jobs that have not started, without the scheduled */
+    uint64_t waiting;   /* jobs in state queued */
     uint64_t may_start; /* of these, jobs that start as soon as a consumer has
                            room. The others wait for their turn, a limit, a
                            session or the end of a pause */
     uint64_t running;
-    uint64_t scheduled;        /* go on later: back-off, approval, delay */
+    uint64_t scheduled;        /* continue later: back-off, approval, delay */
     uint64_t held_by_budget;   /* of the scheduled: their tenant's budget is
                                   spent */
-    uint64_t held_by_endpoint; /* of the scheduled: their model's endpoint wants
-                                  to be left alone */
+    uint64_t held_by_endpoint; /* of the scheduled: consumers leave their
+                                  model's endpoint alone */
     uint64_t dead;
-    uint64_t tenants;   /* with jobs in lanes: more than the streams take */
-    uint64_t oldest_ms; /* how long the first of may_start could have started */
+    uint64_t tenants; /* tenants with jobs in lanes */
+    uint64_t
+        oldest_ms; /* how long the first of may_start has been able to start */
     /* Limits that operators have set; 0: none. */
     uint64_t max_depth, tenant_depth, tenant_running;
     uint64_t tenant_rate, tenant_rate_ms; /* starts in so many ms */
@@ -56,13 +60,14 @@ struct quern_queues {
     size_t count;
 };
 
-/* Every queue that has ever held a job; with a name, that queue alone, also
- * when it is not known. */
+/* Lists every queue that has ever held a job. With a name: gives only that
+ * queue, also when nobody has ever named it. */
 QUERN_API bool quern_queues(struct quern *quern, const char *name,
                             struct quern_queues *queues,
                             struct quern_error *error);
 
-/* Writes settings of a queue, in every partition. Names: "paused" ("1": jobs
+/* Writes settings of a queue, in every partition: when the call fails, some
+ * partitions may have them already, so repeat it. Names: "paused" ("1": jobs
  * are accepted, none starts), "max_depth", "tenant_depth", "tenant_running",
  * "tenant_rate", "tenant_rate_ms", "tenant_tokens", "tenant_cost"
  * (micro-dollars), "tenant_budget_ms"; also of one tenant:
@@ -72,8 +77,8 @@ QUERN_API bool quern_queue_set(struct quern *quern, const char *queue,
                                const struct quern_pair *settings, size_t count,
                                struct quern_error *error);
 
-/* Whether the queue was ever named: it has held a job, has settings or is
- * served; "default" always was. */
+/* Asks whether anybody has ever named the queue: it has held a job, has
+ * settings or is served. "default" is always known. */
 QUERN_API bool quern_queue_is_known(struct quern *quern, const char *queue,
                                     bool *known, struct quern_error *error);
 
@@ -87,16 +92,17 @@ struct quern_tenant_limits {
     struct quern_tenant_limit *items; /* by tenant */
     size_t count;
 };
+/* Lists the limits that single tenants of the queue have for themselves. */
 QUERN_API bool quern_tenant_limits(struct quern *quern, const char *queue,
                                    struct quern_tenant_limits *limits,
                                    struct quern_error *error);
 
-/* A tenant in one queue: it has a job there, a limit of its own, or has used
- * tokens today. */
+/* A tenant in one queue, when it has a job or a limit of its own there, or has
+ * used tokens today. */
 struct quern_tenant {
     char name[QUERN_NAME], queue[QUERN_NAME];
     uint64_t waiting, running;
-    uint64_t scheduled;    /* go on later */
+    uint64_t scheduled;    /* jobs that continue later */
     uint64_t tokens, cost; /* spent of its budget in this period; without one,
                               by the jobs that ended today (UTC) */
     bool budget;           /* it has one */
@@ -108,13 +114,15 @@ struct quern_tenants {
     struct quern_tenant *items; /* by name, then by queue */
     size_t count;
 };
-/* queue NULL: of all. */
+/* Lists the tenants of a queue; queue NULL: of all queues. Redis has no list of
+ * tenants, so this reads all jobs that have not ended. */
 QUERN_API bool quern_tenants(struct quern *quern, const char *queue,
                              struct quern_tenants *tenants,
                              struct quern_error *error);
 
-/* Cancels jobs that wait, up to some hundreds in a call: call it again while
- * *more. *jobs: cancelled in this call. dry: only counts the jobs that wait. */
+/* Cancels waiting jobs, some hundreds in a call, so that Redis serves others in
+ * between: call it again while *more is true. *jobs: how many this call has
+ * cancelled. dry: only counts the waiting jobs. */
 QUERN_API bool quern_purge(struct quern *quern, const char *queue, bool dry,
                            uint64_t *jobs, bool *more,
                            struct quern_error *error);
@@ -141,7 +149,8 @@ struct quern_minutes {
     struct quern_minute *items; /* those in which something happened */
     size_t count;
 };
-/* Figures are kept for a week; since: ms since 1970. */
+/* Redis keeps the counts of a minute for a week. since: ms since 1970; earlier
+ * minutes are left out. */
 QUERN_API bool quern_figures(struct quern *quern, const char *queue,
                              uint64_t since, struct quern_minutes *minutes,
                              struct quern_error *error);
@@ -190,9 +199,9 @@ struct quern_listing {
     uint64_t now;
 };
 
-/* Lists jobs. A job that changes its state while they are listed may be left
- * out. Jobs that have ended are found in an index of about 100,000 for each
- * partition. Error: bad_field. */
+/* Lists jobs. Jobs move while the call walks over their places, so it may leave
+ * out a job that changes its state meanwhile. An index finds the latest 100,000
+ * or so ended jobs of each partition. Error: bad_field. */
 QUERN_API bool quern_list(struct quern *quern,
                           const struct quern_filter *filter,
                           struct quern_listing *listing,
@@ -204,20 +213,20 @@ struct quern_fact {
     char text[512];
     bool number; /* the text is a whole number */
 };
-/* Where a job is, and why. free() its items. */
+/* Where a job is, and why. The caller frees items with free(). */
 struct quern_explanation {
     struct quern_fact *items;
     size_t count;
     char why[1024]; /* why it is where it is: a sentence or more */
 };
-/* Error: unknown_job. */
+/* Explains why a job is where it is. Error: unknown_job. */
 QUERN_API bool quern_explain(struct quern *quern, const char *id,
                              struct quern_explanation *explanation,
                              struct quern_error *error);
 
 /* --- the dead ----------------------------------------------------------- */
 
-/* A job that failed for good; it is kept for a week. */
+/* A job that failed for good. Redis keeps it for a week. */
 struct quern_dead_job {
     char id[QUERN_NAME]; /* "entry-...": what came in was no job */
     char queue[QUERN_NAME], tenant[QUERN_NAME];
@@ -231,24 +240,27 @@ struct quern_dead_jobs {
     uint64_t total; /* dead jobs of the queue, or of all queues */
 };
 
-/* queue NULL: of all. At most limit of them, behind the first skip. */
+/* Lists dead jobs of a queue (NULL: of all queues): at most limit, after the
+ * first skip. */
 QUERN_API bool quern_dead_list(struct quern *quern, const char *queue,
                                uint64_t skip, uint64_t limit,
                                struct quern_dead_jobs *deads,
                                struct quern_error *error);
 
-/* Puts a dead job back into its queue. Attempts, errors and crashes begin at 0.
- * It goes on where it failed, and repeats nothing that it has paid for or run;
- * anew: it begins from the beginning. Errors: unknown_job, not_dead. */
+/* Puts a dead job back into its queue. Its counts of attempts, errors and
+ * crashes begin at 0. It continues where it failed, and repeats nothing that it
+ * has paid for or run; anew: it begins again from the start. Errors:
+ * unknown_job, not_dead. */
 QUERN_API bool quern_requeue(struct quern *quern, const char *id, bool anew,
                              struct quern_error *error);
 
-/* Removes all that is kept of a dead job. Errors: unknown_job, not_dead. */
+/* Removes everything that Redis keeps of a dead job. This cannot be undone.
+ * Errors: unknown_job, not_dead. */
 QUERN_API bool quern_forget(struct quern *quern, const char *id,
                             struct quern_error *error);
 
-/* The bytes that were submitted as a job, as long as they are kept. Gives
- * memory: free() it. Error: expired. */
+/* Gives the bytes that were submitted as a job. free() *bytes. Error: expired
+ * (Redis no longer has them). */
 QUERN_API bool quern_body(struct quern *quern, const char *id, void **bytes,
                           size_t *size, struct quern_error *error);
 
@@ -277,15 +289,17 @@ enum quern_verdict {
 /* What a person decides about a call. */
 struct quern_decision {
     enum quern_verdict verdict;
-    const char *call; /* that job.waiting has named; NULL: whichever it is */
+    const char *call; /* the call of the event job.waiting; NULL: any call. Name
+                         it, else the verdict may be for a call that the person
+                         has not seen */
     const char *text; /* QUERN_VERDICT_EDIT, QUERN_VERDICT_ASK: at most 48 KiB;
                          else NULL */
     const char *note; /* told to the model; at most 256 bytes, or NULL */
 };
 
-/* Gives the verdict to a job that waits for an approval: the job goes on. *late
- * (may be NULL): the job did not wait any more, or not with that call, and the
- * verdict changes nothing. */
+/* Gives a verdict to a job that waits for an approval; the job continues. *late
+ * (may be NULL) is true when the job did not wait any more, or waited for
+ * another call: then the verdict changes nothing. */
 QUERN_API bool quern_decide(struct quern *quern, const char *id,
                             const struct quern_decision *decision, bool *late,
                             struct quern_error *error);
@@ -319,17 +333,17 @@ struct quern_workers {
     uint64_t now;
 };
 
-/* Consumers that have reported lately, and names that are to drain, whether or
- * not a consumer of that name lives. Free the list with quern_workers_free().
+/* Lists consumers that have reported lately, and names that shall drain, even
+ * when no consumer of that name runs. Free the list with quern_workers_free().
  */
 QUERN_API bool quern_workers(struct quern *quern, struct quern_workers *workers,
                              struct quern_error *error);
 
 QUERN_API void quern_workers_free(struct quern_workers *workers);
 
-/* Asks a consumer to take no more jobs and to leave when its jobs are done.
- * This holds for the name, over restarts, until a call with drain false. Error:
- * unknown_worker. */
+/* Asks a consumer to take no more jobs, and to exit when its jobs have ended.
+ * This applies to the name, also after a restart, until a call with drain
+ * false. Error: unknown_worker. */
 QUERN_API bool quern_drain(struct quern *quern, const char *worker, bool drain,
                            struct quern_error *error);
 
@@ -358,8 +372,8 @@ struct quern_endpoints {
     uint64_t now;
 };
 
-/* Counts are those of about a month. They are not exact: a consumer that is
- * killed loses those of its last second. */
+/* Lists the endpoints, with the counts of about a month. These are not exact: a
+ * killed consumer loses the counts of its last second. */
 QUERN_API bool quern_endpoints(struct quern *quern,
                                struct quern_endpoints *endpoints,
                                struct quern_error *error);
@@ -382,6 +396,7 @@ struct quern_schedules {
     uint64_t now;
 };
 
+/* Lists all schedules. */
 QUERN_API bool quern_schedules(struct quern *quern,
                                struct quern_schedules *schedules,
                                struct quern_error *error);
@@ -395,25 +410,28 @@ QUERN_API bool quern_schedule_set(struct quern *quern, const char *name,
                                   const char *job,
                                   const struct quern_submit_options *options,
                                   struct quern_error *error);
-/* Error: unknown_schedule. */
+/* Removes a schedule; jobs that it has submitted stay. Error:
+ * unknown_schedule. */
 QUERN_API bool quern_schedule_remove(struct quern *quern, const char *name,
                                      struct quern_error *error);
-/* Pauses a schedule; with pause false it goes on from its next time, and what
- * was due meanwhile is left out. Error: unknown_schedule. */
+/* Pauses a schedule. With pause false it continues with its next time; it does
+ * not make up for times that have passed. Error: unknown_schedule. */
 QUERN_API bool quern_schedule_pause(struct quern *quern, const char *name,
                                     bool pause, struct quern_error *error);
-/* Submits the schedule's job now, once, also when it is paused; its next time
- * stays. *id (may be NULL): the job's. Errors: unknown_schedule; as
- * quern_submit(). */
+/* Submits the schedule's job now, once, also when the schedule is paused, and
+ * does not change its next time. *id (may be NULL): the job's. Errors:
+ * unknown_schedule, and those of quern_submit(). */
 QUERN_API bool quern_schedule_run(struct quern *quern, const char *name,
                                   struct quern_id *id,
                                   struct quern_error *error);
-/* Gives the job that it submits: MessagePack. free() *bytes. */
+/* Gives the job that the schedule submits, as MessagePack. free() *bytes.
+ * Error: unknown_schedule. */
 QUERN_API bool quern_schedule_job(struct quern *quern, const char *name,
                                   void **bytes, size_t *size,
                                   struct quern_error *error);
 
-/* When a schedule is due first after that time. Needs no Redis. *next 0: never
+/* Computes when a schedule is due first after that time (ms since 1970). It
+ * needs no Redis, so you can check a spec before you add it. *next 0: never
  * again. Error: bad_field. */
 QUERN_API bool quern_schedule_next(const char *spec, const char *zone,
                                    uint64_t after, uint64_t *next,

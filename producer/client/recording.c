@@ -222,8 +222,8 @@ static bool write_kept(struct quern *quern, const struct job_replies *kept,
         records[i] = reply_view(kept->journal->element[i]);
     if (recording.body.len == 0)
         return err_set(err, ERR_REJECT, "expired",
-                       "what was submitted as job %.*s is not kept: it waits "
-                       "in a lane, had nothing to do, or ended long ago",
+                       "Redis has no body of job %.*s: the job waits in a "
+                       "lane, had nothing to do, or ended long ago",
                        VIEW_ARG(id));
     recording.body = without_values(recording.body, &arena);
     if (!gather_blobs(quern, &recording, &arena, err))

@@ -141,17 +141,16 @@ bool quern_schedule_next(const char *spec, const char *zone, uint64_t after,
 static bool check_scheduled(const struct submit *job, struct err *err)
 {
     if (!view_is(job->id, SCHEDULE_ID))
-        return err_set(err, ERR_REJECT, "bad_field",
-                       "id: a schedule's job can have none: each time has its "
-                       "own");
+        return err_set(
+            err, ERR_REJECT, "bad_field",
+            "id: leave it out, because each job of a schedule gets its own");
     if (job->idempotency_key.len > 0)
         return err_set(err, ERR_REJECT, "bad_field",
-                       "idempotency_key: a schedule's job can have none: each "
-                       "time has its own");
+                       "idempotency_key: leave it out, because each job of a "
+                       "schedule gets its own");
     return job->not_before == 0 ||
            err_set(err, ERR_REJECT, "bad_field",
-                   "not_before: a schedule's job can have none: the schedule "
-                   "says when");
+                   "not_before: leave it out, because the schedule says when");
 }
 
 /* *was: there was one. */

@@ -433,9 +433,9 @@ OPERATORS = {
 USAGE = [
     ("run", "QUESTION is missing (or --job FILE)"),
     ("run a b", 'unexpected word "b": put the question in quotes'),
-    ("run a --job b", "a question and --job: only one of them"),
-    ("submit a --jobs b", "a question and --jobs: only one of them"),
-    ("submit --job a --jobs b", "--job and --jobs: only one of them"),
+    ("run a --job b", "give a question or --job, not both"),
+    ("submit a --jobs b", "give a question or --jobs, not both"),
+    ("submit --job a --jobs b", "give --job or --jobs, not both"),
     ("run --jobs a", "there is no option --jobs"),
     (
         "run --job a --tenant b",

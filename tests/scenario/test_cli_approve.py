@@ -92,7 +92,7 @@ def test_who_follows_on_a_terminal_is_asked(quern, jobs, ask):
         assert "execute_python_code" in terminal.said
         assert "6 * 7" in terminal.said and "\x1b]0" not in terminal.said
         terminal.type("w\na\n")
-        terminal.wait_for("what is the model told?")
+        terminal.wait_for("text for the model:")
         terminal.type("which one?\n")
         terminal.wait_for("the model is told\r\n")
         assert record(jobs)["arguments"] == "which one?"
