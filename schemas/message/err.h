@@ -1,4 +1,4 @@
-/* err.h - why something failed, and what a queue has to do about it.
+/* err.h - why something failed, and whether to try again.
  *
  * The kind answers the only question a queue asks: try again, or reject. The
  * code is a stable word for programs (see "Error codes" in

@@ -1,4 +1,4 @@
-/* glyph.h - shows text of others so that a reader sees all of it.
+/* glyph.h - prints foreign text so that a reader sees every character of it.
  *
  * Some characters act on a terminal (control characters), some change the order
  * in which others are shown (U+202E), and some are not shown at all (U+200B,

@@ -1,10 +1,10 @@
 /* history.h - the conversation of a session: a blob that the session's record
  * names (session.h).
  *
- * It has questions and answers, as texts. What the work in between has made is
- * in the session's variables and files, so only a note is kept of it. Such a
- * history can be shown to any model, in any mode, and no call in it can lack a
- * result. */
+ * It has questions and answers as texts, and only a note of the work in
+ * between, because the outcome of that work is in the session's variables and
+ * files. So quern can show a history to any model, in any mode, and no call in
+ * it can lack its result. */
 #ifndef SCHEMAS_MESSAGE_HISTORY_H
 #define SCHEMAS_MESSAGE_HISTORY_H
 

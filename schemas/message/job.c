@@ -45,7 +45,7 @@ static const struct field file_ref_fields[] = {
          "Why there is no blob, or what was dropped"),
 };
 const struct schema schema_file_ref = {
-    SCHEMA(file_ref, "A file: its name, and where its bytes are."),
+    SCHEMA(file_ref, "A file: its name, and the blob of its bytes."),
 };
 
 /* A file that a job brings always has a blob, so there is no note, and its size
@@ -61,46 +61,46 @@ static const struct field job_file_fields[] = {
 };
 static const struct schema schema_job_file = {
     .name = "job_file",
-    .about = "A file of a job: its name, and where its bytes are.",
+    .about = "A file of a job: its name, and the blob of its bytes.",
     .size = sizeof(struct file_ref),
     .fields = job_file_fields,
     .count = sizeof(job_file_fields) / sizeof(job_file_fields[0]),
 };
 
 static const struct field job_limits_fields[] = {
-    UINT(job_limits, max_turns, 0, MAX_TURNS, "Model calls at the most"),
+    UINT(job_limits, max_turns, 0, MAX_TURNS, "The most model calls"),
     UINT_IN(UNIT_MS, job_limits, deadline_ms, 0, MAX_DEADLINE_MS,
-            "From submit to the end, waiting included"),
-    UINT(job_limits, max_tokens, 0, 1 << 24, "Tokens of one model reply"),
+            "Time from submit to end, waiting included"),
+    UINT(job_limits, max_tokens, 0, 1 << 24, "The most tokens of one reply"),
     UINT(job_limits, max_total_tokens, 0, MAX_NUMBER,
-         "Tokens that models may read and write, all calls together"),
+         "The most tokens that models may read and write, over all calls"),
     UINT_IN(UNIT_MICRO_DOLLARS, job_limits, max_cost, 0, MAX_NUMBER,
-            "What all calls of models may cost together"),
+            "The most that all model calls may cost"),
     UINT_IN(UNIT_MS, job_limits, cell_ms, 0, MAX_CELL_MS,
-            "Longest run of one cell"),
+            "The longest time of one cell"),
     UINT_IN(UNIT_BYTES, job_limits, memory_bytes, 0, UINT64_C(1) << 40,
-            "Memory of the session"),
+            "The most memory of the session"),
 };
 static const struct schema schema_job_limits = {
-    SCHEMA(job_limits, "Absent or 0: the operator's default. Beyond the "
+    SCHEMA(job_limits, "Absent or 0: the operator's default. Above the "
                        "operator's bound: that bound."),
 };
 
 static const struct field job_retry_fields[] = {
     UINT(job_retry, max_attempts, 0, 100,
-         "Attempts that end in an error; 0: default"),
+         "The most attempts that end in an error; 0: default"),
     UINT_IN(UNIT_MS, job_retry, backoff_ms, 0, UINT64_C(3600) * 1000,
             "Pause before the second attempt, doubled each time; 0: default"),
 };
 static const struct schema schema_job_retry = {
-    SCHEMA(job_retry, "How often, and how soon, a failed attempt is repeated."),
+    SCHEMA(job_retry, "How often and how soon a failed attempt is repeated."),
 };
 
 static const struct field path_fields[] = {
     { .type = FIELD_TEXT,
       .flags = FIELD_RAW,
       .max = MAX_PATH_BYTES,
-      .about = "In the workspace, any bytes" },
+      .about = "Path in the workspace, any bytes" },
 };
 static const struct schema schema_path = {
     .name = "path",
@@ -112,73 +112,77 @@ static const struct schema schema_path = {
 
 static const struct field job_action_fields[] = {
     ENUM_AS("do", job_action, verb, FIELD_ALWAYS, action_names,
-            "show: what is known of it. files: its workspace. get: files of "
-            "it. put: the job's files, into it. close: it is over. fork: "
-            "another that begins as this one is."),
+            "show: gives its record. files: lists its workspace. get: gives "
+            "files. put: writes the job's files into it. close: ends it. fork: "
+            "makes another session as a copy."),
     LIST(job_action, names, 0, path, MAX_FILES, "get: paths in the workspace"),
     TEXT(job_action, to, 0, MAX_NAME_BYTES,
-         "fork: the other's name, spelled as tenant"),
+         "fork: the new session's name, spelled as tenant"),
 };
 static const struct schema schema_job_action = {
-    SCHEMA(job_action, "What is to be done with a session."),
+    SCHEMA(job_action, "What to do with a session."),
 };
 
 static const struct field job_fields[] = {
     TEXT_OF_LENGTH(job, id, FIELD_REQUIRED, ID_LEN,
-                   "UUIDv7, lower case; the three digits after -7 are the "
+                   "UUIDv7 in lower case; the three digits after -7 are the "
                    "partition: 000"),
     ENUM(job, kind, FIELD_ALWAYS, kind_names,
          "conversation: a model answers. code: cells run without a model. "
-         "session: something is done with the session itself."),
+         "session: an action on the session itself."),
     TEXT(job, queue, 0, MAX_NAME_BYTES,
          "1 to 128 of A-Z a-z 0-9 . _ -; absent: default"),
     ENUM(job, priority, 0, priority_names, "Absent: normal"),
     TEXT(job, tenant, 0, MAX_NAME_BYTES,
-         "For whom it is: 1 to 128 bytes of UTF-8 without control characters; "
-         "absent: default"),
+         "The tenant that the job is for: 1 to 128 bytes of UTF-8 without "
+         "control characters; absent: default"),
     TEXT(job, session, 0, MAX_NAME_BYTES,
          "Name of a Python session that outlives the job, spelled as tenant; "
-         "absent: one of its own"),
-    ENUM(
-        job, history, 0, history_names,
-        "What was said in the session. shown: to the model, before the prompt, "
-        "and added to. anew: it begins with this job. off: neither"),
+         "absent: a session of its own, which ends with the job"),
+    ENUM(job, history, 0, history_names,
+         "The session's earlier conversation. shown: the model sees it, and "
+         "the job adds to it. anew: it begins again with this job. off: the "
+         "job neither sees it nor adds to it"),
     ANY(job, messages, 0,
-        "The conversation so far, in OpenAI's chat form; or prompt"),
-    TEXT(job, prompt, 0, MAX_TEXT_BYTES, "One user message; or messages"),
+        "The conversation so far, in OpenAI's chat format; or use prompt"),
+    TEXT(job, prompt, 0, MAX_TEXT_BYTES, "One user message; or use messages"),
     TEXT(job, system, 0, MAX_TEXT_BYTES, "System message, before the others"),
     ENUM(job, mode, 0, mode_names,
-         "tools: function calling. codeact: the code in what the model writes "
-         "is run"),
+         "tools: function calling. codeact: quern runs the code in the model's "
+         "text"),
     TEXT(job, model, 0, MAX_NAME_BYTES,
-         "A name of the operator's configuration; absent: its default"),
-    LIST(job, tools, 0, text, MAX_TOOLS, "Names of tools; absent: all"),
+         "The name of an endpoint in the operator's configuration; absent: the "
+         "default one"),
+    LIST(job, tools, 0, text, MAX_TOOLS,
+         "Names of the tools that the job may use; absent: all"),
     LIST(job, approve, 0, text, MAX_TOOLS,
-         "Names of tools, execute_python_code among them, that a person must "
-         "approve before each call, beside those of the operator"),
+         "Names of tools, also execute_python_code: a person must approve each "
+         "call. The operator may name more"),
     UINT_IN(UNIT_MS, job, approval_ms, 0, MAX_DEADLINE_MS,
-            "How long a person is waited for; 0: default"),
+            "How long the job waits for a verdict; 0: default"),
     ENUM(job, approval_default, 0, approval_default_names,
-         "When nobody has said anything by then. abort: the job fails. skip: "
-         "the call is not made. operator, absent: as the operator has set it"),
+         "What happens after approval_ms. abort: the job fails. skip: the call "
+         "is not made. operator, absent: as the operator has set"),
     LIST(job, files, 0, job_file, MAX_FILES,
-         "Files for the session; blobs are written before submit"),
+         "Files for the session; write their blobs before the submit"),
     LIST(job, cells, 0, text, MAX_CELLS,
-         "Kind code: Python, run one after the other until one fails"),
+         "Kind code: Python cells, run in order until one fails"),
     MAP(job, env, 0, MAX_ENV,
-        "Environment variables of the job's cells, not kept in a session: "
-        "names of A-Z a-z 0-9 _, 16 KiB in all"),
-    STRUCT(job, action, 0, job_action, "Kind session; absent: show"),
+        "Environment variables of the job's cells, not of later jobs: names of "
+        "A-Z a-z 0-9 _, 16 KiB in all"),
+    STRUCT(job, action, 0, job_action,
+           "Kind session: what to do with the session; absent: show"),
     STRUCT(job, limits, 0, job_limits, "Bounds of this job"),
-    STRUCT(job, retry, 0, job_retry, "After errors"),
+    STRUCT(job, retry, 0, job_retry, "How often to try again after errors"),
     TEXT(job, idempotency_key, 0, 256,
-         "The same key of the same tenant within a day gives the same job"),
+         "A second submit of the tenant with the same key within a day gives "
+         "the first job"),
     UINT(job, not_before, 0, MAX_NUMBER,
-         "Milliseconds since 1970: not started earlier"),
-    MAP(job, metadata, 0, MAX_METADATA, "Given back in the result"),
+         "Milliseconds since 1970: the job does not start earlier"),
+    MAP(job, metadata, 0, MAX_METADATA, "The result returns it"),
     TEXT(job, traceparent, 0, MAX_NAME_BYTES, "W3C Trace Context"),
     ANY(job, output_schema, 0,
-        "JSON Schema: the answer has to be JSON that fits it"),
+        "JSON Schema: the answer must be JSON that fits it"),
     ANY(job, parameters, 0,
         "How the model writes, within what the operator allows: temperature, "
         "top_p, top_k, min_p, presence_penalty, frequency_penalty, seed, stop "
@@ -604,7 +608,7 @@ static bool check_kind(const struct job *job, struct err *err)
     if (job->kind != JOB_CONVERSATION && asks)
         return err_set(err, ERR_REJECT, "bad_field",
                        "approve, approval_ms and approval_default are for a "
-                       "conversation: only what a model wants is approved");
+                       "conversation: only calls of a model need approval");
     if (job->kind == JOB_SESSION && (talks || job->cells.count > 0))
         return err_set(err, ERR_REJECT, "bad_field",
                        "kind session takes an action, not messages, prompt or "
@@ -667,7 +671,7 @@ struct list job_metadata(struct view bytes, struct arena *arena)
         MAP(metadata, metadata, 0, MAX_METADATA, "Of a job"),
     };
     static const struct schema schema_metadata = {
-        SCHEMA(metadata, "What is given back of a job, whatever it is."),
+        SCHEMA(metadata, "The part of a job that every result returns."),
         .max_bytes = MAX_JOB_BYTES,
     };
     struct metadata found;

@@ -1,8 +1,8 @@
 /* limits.h - how large anything may be, and why.
  *
- * These are the bounds of the format, which all programs share: a change is a
- * change of the contract. Operators may set lower ones. The Redis library
- * (redis/library) has copies of those that it checks. */
+ * All programs share these bounds of the format, so a change here changes the
+ * contract. Operators may set lower bounds. The Redis library (redis/library)
+ * has copies of the bounds that it checks: change both. */
 #ifndef SCHEMAS_MESSAGE_LIMITS_H
 #define SCHEMAS_MESSAGE_LIMITS_H
 

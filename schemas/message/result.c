@@ -32,7 +32,7 @@ static const struct field image_ref_fields[] = {
     UINT(image_ref, height, 0, MAX_PIXELS, "Pixels"),
     UINT(image_ref, from_cell, 0, MAX_NUMBER, "Index into cells"),
     BOOL(image_ref, active, 0,
-         "It may run scripts or load from elsewhere: only by <img>"),
+         "It may run scripts or load data: show it only by <img>"),
 };
 const struct schema schema_image_ref = {
     SCHEMA(image_ref, "An image that a cell made."),
@@ -43,7 +43,7 @@ static const struct field cell_error_fields[] = {
          "Class of the exception"),
     TEXT(cell_error, value, FIELD_RAW, MAX_STREAM_BYTES, "Its text"),
     TEXT(cell_error, traceback, FIELD_RAW, MAX_OBSERVATION_BYTES,
-         "With the lines of the cell"),
+         "The traceback, with lines of the cell"),
 };
 const struct schema schema_cell_error = {
     SCHEMA(cell_error, "An exception inside a cell: data for the model, not "
@@ -61,7 +61,7 @@ static const struct field display_part_fields[] = {
     UINT(display_part, width, 0, MAX_PIXELS, "Pixels"),
     UINT(display_part, height, 0, MAX_PIXELS, "Pixels"),
     BOOL(display_part, active, 0,
-         "It may run scripts or load from elsewhere: only in a sandbox"),
+         "It may run scripts or load data: show it only in a sandbox"),
 };
 const struct schema schema_display_part = {
     SCHEMA(display_part, "One form of a display: HTML, an image, data, ..."),
@@ -71,9 +71,9 @@ static const struct field display_fields[] = {
     TEXT(display, text, FIELD_RAW, MAX_STREAM_BYTES,
          "Its text/plain, head and tail when long"),
     LIST(display, parts, 0, display_part, MAX_PARTS,
-         "The same in richer forms"),
+         "The display in richer forms"),
     TEXT(display, id, FIELD_RAW, MAX_NAME_BYTES,
-         "display_id: updates replace what has it"),
+         "display_id: an update replaces the display with this id"),
 };
 const struct schema schema_display = {
     SCHEMA(display, "Something that a cell displayed."),
@@ -87,7 +87,7 @@ static const struct field cell_file_fields[] = {
     TEXT(cell_file, name, FIELD_REQUIRED, MAX_FILE_NAME_BYTES,
          "Base name, as in the result's files"),
     TEXT(cell_file, path, FIELD_RAW, MAX_PATH_BYTES,
-         "In the workspace, any bytes; absent: as name"),
+         "Path in the workspace, any bytes; absent: same as name"),
     TEXT_OF_LENGTH(
         cell_file, blob, 0, SHA256_BYTES,
         "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
@@ -104,62 +104,66 @@ const struct schema schema_cell_file = {
 };
 
 static const struct field cell_fields[] = {
-    TEXT(cell, code, FIELD_RAW, MAX_CODE_BYTES, "What was run"),
-    ENUM(cell, status, FIELD_ALWAYS, cell_status_names, "How it ended"),
+    TEXT(cell, code, FIELD_RAW, MAX_CODE_BYTES, "The code that ran"),
+    ENUM(cell, status, FIELD_ALWAYS, cell_status_names, "How the cell ended"),
     ENUM(cell, state, FIELD_ALWAYS, cell_state_names,
-         "What became of the session's variables and files"),
+         "What happened to the session's variables and files"),
     TEXT(cell, reason, FIELD_RAW, MAX_SENTENCE_BYTES,
          "Why the state is not kept"),
     TEXT_AS("stdout", cell, out, FIELD_RAW, MAX_STREAM_BYTES,
-            "Fit to be read: head and tail when long, no escapes, of a line "
-            "that was drawn over its last state"),
+            "Readable text: no escapes, head and tail when long, an "
+            "overwritten line in its last state"),
     TEXT_AS("stderr", cell, errout, FIELD_RAW, MAX_STREAM_BYTES, "As stdout"),
     UINT_AS("stdout_bytes", cell, out_bytes, 0, MAX_NUMBER,
-            "All that was written since it was last cleared, shown or not"),
+            "Bytes written since the last clear, shown or not"),
     UINT_AS("stderr_bytes", cell, errout_bytes, 0, MAX_NUMBER,
             "As stdout_bytes"),
     BLOB_AS("stdout_blob", cell, out_blob,
-            "SHA-256 of the very bytes, where stdout is not these"),
+            "SHA-256 of the exact bytes, when stdout differs from them"),
     BLOB_AS("stderr_blob", cell, errout_blob,
-            "SHA-256 of the very bytes, where stderr is not these"),
+            "SHA-256 of the exact bytes, when stderr differs from them"),
     TEXT(cell, result, FIELD_RAW, MAX_OBSERVATION_BYTES,
-         "Text of the last expression's value"),
-    STRUCT(cell, error, 0, cell_error, "The exception that ended it"),
+         "The last expression's value, as text"),
+    STRUCT(cell, error, 0, cell_error, "The exception that ended the cell"),
     LIST(cell, displays, 0, display, MAX_DISPLAYS,
-         "What it displayed, as it stood when the cell ended"),
+         "What the cell displayed, as it stood at the end of the cell"),
     LIST(cell, updates, 0, display, MAX_DISPLAYS,
-         "In journals: what displays of earlier cells became, by their id"),
+         "In journals: new forms of displays of earlier cells, by their id"),
     LIST(cell, files, 0, cell_file, MAX_CELL_FILES,
-         "Files that it wrote, changed or deleted"),
+         "Files that the cell wrote, changed or deleted"),
     TEXT(cell, notes, FIELD_RAW, MAX_NOTES_BYTES,
          "What was dropped, a line each"),
     UINT(cell, number, 0, MAX_NUMBER,
-         "In its session, from 1, as tracebacks name it"),
+         "The cell's number in its session, from 1, as in tracebacks"),
     UINT(cell, line, 0, MAX_NUMBER,
-         "Of the code, where it was when it was killed; absent: not known"),
+         "The line of the code that ran when the cell was killed; absent: not "
+         "known"),
     UINT(cell, peak_bytes, 0, MAX_NUMBER,
-         "Memory of the session, the most that was seen"),
+         "The highest memory use of the session that was measured"),
     UINT(cell, ms, 0, MAX_NUMBER, "Milliseconds"),
 };
 const struct schema schema_cell = {
-    SCHEMA(cell, "Code that was run, and what came of it."),
+    SCHEMA(cell, "A cell that ran, and its outcome."),
 };
 
 static const struct field model_usage_fields[] = {
     TEXT(model_usage, name, FIELD_REQUIRED, MAX_NAME_BYTES,
-         "As the operator's configuration calls it"),
-    UINT(model_usage, input_tokens, 0, MAX_NUMBER, "Tokens that it read"),
-    UINT(model_usage, output_tokens, 0, MAX_NUMBER, "Tokens that it wrote"),
+         "The model's name in the operator's configuration"),
+    UINT(model_usage, input_tokens, 0, MAX_NUMBER,
+         "Tokens that the model read"),
+    UINT(model_usage, output_tokens, 0, MAX_NUMBER,
+         "Tokens that the model wrote"),
     UINT(model_usage, cached_tokens, 0, MAX_NUMBER,
-         "Input tokens that came from its cache"),
+         "Input tokens that came from the model's cache"),
     UINT(model_usage, cache_write_tokens, 0, MAX_NUMBER,
-         "Input tokens that were written to its cache"),
+         "Input tokens that were written to the model's cache"),
     UINT(model_usage, uncounted_tokens, 0, MAX_NUMBER, "As in usage"),
     UINT(model_usage, cost, 0, MAX_NUMBER, "Micro-dollars"),
-    UINT(model_usage, model_calls, 0, MAX_NUMBER, "Requests that it answered"),
+    UINT(model_usage, model_calls, 0, MAX_NUMBER,
+         "Requests that the model answered"),
 };
 static const struct schema schema_model_usage = {
-    SCHEMA(model_usage, "What of it was one model's."),
+    SCHEMA(model_usage, "The use of one model."),
 };
 
 static const struct field usage_fields[] = {
@@ -170,18 +174,18 @@ static const struct field usage_fields[] = {
     UINT(usage, cache_write_tokens, 0, MAX_NUMBER,
          "Input tokens that were written to a model's cache"),
     UINT(usage, uncounted_tokens, 0, MAX_NUMBER,
-         "Beside these, estimated: of replies that came without a count, and "
-         "of requests whose outcome is not known"),
+         "An estimate, beside these: for replies without a count, and for "
+         "requests with an unknown outcome"),
     UINT(usage, cost, 0, MAX_NUMBER,
-         "Micro-dollars, by what endpoints say or else by their prices; with "
-         "that of uncounted tokens"),
+         "Micro-dollars: as the endpoints say, else by the operator's prices; "
+         "uncounted tokens included"),
     UINT(usage, model_calls, 0, MAX_NUMBER, "Requests to models"),
     UINT(usage, repeated_calls, 0, MAX_NUMBER,
-         "Of these, sent again because the outcome was unknown"),
+         "Of these, requests sent again because the outcome was unknown"),
     LIST(usage, models, 0, model_usage, MAX_MODELS, "By model"),
 };
 const struct schema schema_usage = {
-    SCHEMA(usage, "What was used up."),
+    SCHEMA(usage, "What the job used."),
 };
 
 static const struct field timings_fields[] = {
@@ -203,38 +207,39 @@ static const struct field result_error_fields[] = {
     BOOL(result_error, retryable, 0, "The same job may succeed later"),
 };
 const struct schema schema_result_error = {
-    SCHEMA(result_error, "Why it failed, or was not finished."),
+    SCHEMA(result_error, "Why the job failed or is incomplete."),
 };
 
 static const struct field result_fields[] = {
-    TEXT_OF_LENGTH(result, id, FIELD_REQUIRED, ID_LEN, "The job's"),
+    TEXT_OF_LENGTH(result, id, FIELD_REQUIRED, ID_LEN, "The job's id"),
     ENUM(result, status, FIELD_REQUIRED | FIELD_ALWAYS, job_state_names,
          "completed, incomplete (stopped by a limit), failed or cancelled"),
     TEXT(result, answer, 0, MAX_ANSWER_BYTES, "Markdown"),
-    ANY(result, output, 0, "The value that output_schema has asked for"),
-    ANY(result, messages, 0, "The conversation, in OpenAI's chat form"),
+    ANY(result, output, 0, "The answer as a value that fits output_schema"),
+    ANY(result, messages, 0, "The conversation, in OpenAI's chat format"),
     LIST(result, images, 0, image_ref, MAX_IMAGES, "Images made by cells"),
     LIST(result, files, 0, file_ref, MAX_FILES,
          "Files that cells wrote or changed"),
-    LIST(result, cells, 0, cell, MAX_CELLS, "Code that was run, in order"),
-    STRUCT(result, usage, 0, usage, "What was used up"),
+    LIST(result, cells, 0, cell, MAX_CELLS, "The cells that ran, in order"),
+    STRUCT(result, usage, 0, usage, "What the job used"),
     UINT(result, attempts, 0, MAX_NUMBER, "Starts of the job"),
     STRUCT(result, timings, 0, timings, "Milliseconds"),
-    STRUCT(result, error, 0, result_error, "Failed or incomplete: why"),
+    STRUCT(result, error, 0, result_error,
+           "Why the job failed or is incomplete"),
     TEXT(result, model, 0, MAX_NAME_BYTES, "The model that answered"),
     TEXT(result, session, 0, MAX_NAME_BYTES, "The Python session"),
     TEXT(result, isolation, 0, MAX_SENTENCE_BYTES,
          "Walls in force around the code, or insecure"),
     TEXT(result, notes, FIELD_RAW, MAX_STREAM_BYTES,
-         "What was cut to fit, a sentence each"),
-    MAP(result, metadata, 0, MAX_METADATA, "The job's own, given back"),
+         "What was cut or ignored, a sentence each"),
+    MAP(result, metadata, 0, MAX_METADATA, "The job's metadata"),
     LIST(result, listing, 0, session_file, MAX_SESSION_FILES,
          "Action files: the workspace"),
     STRUCT(result, record, 0, session_record,
-           "Kind session: what is known of it, or of its fork"),
+           "Kind session: the record of the session, or of its fork"),
 };
 const struct schema schema_result = {
-    SCHEMA(result, "What came of a job."),
+    SCHEMA(result, "The outcome of a job."),
     .versioned = true,
     .max_bytes = MAX_RESULT_BYTES,
 };

@@ -1,4 +1,4 @@
-/* result.h - what came of a job: written once, by the finish transition.
+/* result.h - the outcome of a job: written once, by the finish transition.
  *
  * The consumer that ends the job makes it. When no consumer ends the job, the
  * Redis library makes a small one (redis/library/ends.lua). MESSAGES.md says

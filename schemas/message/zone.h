@@ -1,4 +1,4 @@
-/* zone.h - what the clocks of a place say, now and in years to come.
+/* zone.h - the local time of a time zone, now and in years to come.
  *
  * The rules are those of the tz database, read from its compiled files (RFC
  * 8536): a table of changes, and for the years behind it a rule as in the TZ

@@ -1,17 +1,18 @@
 /* endpoint.h - what consumers share about model endpoints, in two keys of the
  * fleet, and the commands for them.
  *
- *   waits   a sorted set of ids, by the time until which the endpoint wants to
- *           be left alone (ms since 1970, by Redis's clock); kept for eight
- * days after the last write counts  a hash: "<id> <count>" is a number, "<id>
- * <note>" a text, of which the latest stays; kept for 30 days after the last
- * write
+ *   waits   a sorted set of ids; the score is the time until which consumers
+ *           leave the endpoint alone (ms since 1970, by Redis's clock). Redis
+ *           keeps it for eight days after the last write.
+ *   counts  a hash: "<id> <count>" is a number; "<id> <note>" is a text, of
+ *           which the latest stays. Redis keeps it for 30 days after the last
+ *           write.
  *
  * An id is "NAME#0123456789abcdef": the name that jobs give the endpoint, at
- * most 64 bytes, and digits of a hash of name, URL, model and dialect, so that
- * two consumers with different settings do not mix. Names may have spaces and
- * "#"; counts and notes have none. A reader ignores a count or note that it
- * does not know. */
+ * most 64 bytes, and digits of a hash of name, URL, model and dialect. So two
+ * consumers with different settings for a name do not share counts. Names may
+ * have spaces and "#"; counts and notes have none. A reader ignores a count or
+ * note that it does not know. */
 #ifndef SCHEMAS_REDIS_ENDPOINT_H
 #define SCHEMAS_REDIS_ENDPOINT_H
 

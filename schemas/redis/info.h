@@ -1,7 +1,8 @@
-/* info.h - whether a server may be trusted with jobs, by what INFO says of it.
+/* info.h - judges by INFO whether a Redis server will keep jobs safe.
  *
- * Consumers look when they start, and quern doctor looks; both judge by this
- * file. With a fault a consumer does not serve; a warning it only logs. */
+ * Consumers judge when they start, and so does quern doctor; both use this
+ * file, so they never disagree. With a fault a consumer does not serve. A
+ * warning is only logged. */
 #ifndef SCHEMAS_REDIS_INFO_H
 #define SCHEMAS_REDIS_INFO_H
 

@@ -1,7 +1,7 @@
-/* listing.h - what operators list and ask: jobs by the place where they stand,
- * jobs that have ended, what one job waits for, figures of every minute; and
- * the removal of old jobs. Steps as those of transition.h; library/list.lua has
- * the walk. */
+/* listing.h - calls that operators use to look at jobs: by the place where they
+ * stand, those that have ended, what one job waits for, and counts by minute;
+ * and the removal of old jobs. Builders and readers follow the rules of
+ * transition.h; library/list.lua has the walk. */
 #ifndef SCHEMAS_REDIS_LISTING_H
 #define SCHEMAS_REDIS_LISTING_H
 
@@ -22,14 +22,14 @@ struct job_filter {
 enum {
     LISTING_MOST_ROWS = 500,
     LISTING_MOST_PERIODS = 200,
-    LISTING_PERIOD_MS = 600000, /* of figures */
+    LISTING_PERIOD_MS = 600000, /* of counts by minute */
     LISTING_TIDY_STEP = 256,    /* keys */
 };
 
-/* Some jobs of a partition, up to count. cursor: that of the answer before;
- * empty: from the beginning. An answer may have no rows although there are more
- * jobs: only an empty cursor ends the walk. Jobs move meanwhile: one may be
- * listed twice, or not at all. */
+/* Lists up to count jobs of a partition. cursor: that of the previous answer;
+ * empty: begin. A call looks at a bounded number of jobs, so an answer may have
+ * no rows although the walk is not over: only an empty cursor ends it. Jobs
+ * move meanwhile, so the walk may list a job twice, or not at all. */
 void transition_jobs(struct command *command, const struct names *names,
                      unsigned int partition, struct view cursor, uint64_t count,
                      const struct job_filter *filter);
@@ -57,8 +57,8 @@ void transition_explain(struct command *command, const struct names *names,
 bool transition_explained(const redisReply *reply, size_t *pairs,
                           struct err *err);
 
-/* Figures of a queue in some periods of ten minutes, counted from 1970. The
- * answer has for each of them a flat array of fields and counts: figure_read().
+/* Counts of a queue in some periods of ten minutes, counted from 1970. For each
+ * period the answer has a flat array of fields and counts: see figure_read().
  */
 void transition_figures(struct command *command, const struct names *names,
                         unsigned int partition, struct view queue,
@@ -68,9 +68,9 @@ void transition_figures(struct command *command, const struct names *names,
 bool figure_read(struct view field, unsigned int *minute, char *what,
                  size_t *bucket);
 
-/* Removes jobs that have ended before a time (ms since 1970), of some keys of
- * the partition. cursor: "0" to begin with, and in the answer when the walk is
- * over. state, queue: empty: any. dry: only counts them. */
+/* Looks at some keys of the partition and removes jobs that ended before a time
+ * (ms since 1970). cursor: "0" to begin, and in the answer when the walk is
+ * over. state, queue: empty for any. dry: only counts the jobs. */
 struct tidy {
     uint64_t before;
     struct view state, queue;

@@ -1,4 +1,4 @@
-/* names.h - what every key and channel is called.
+/* names.h - the names of all keys and channels, and functions that make them.
  *
  * A partition is a hash tag: all keys of its queues share one slot of a Redis
  * Cluster, so a transition may touch them together. ROOT is
@@ -13,8 +13,8 @@
  *   ROOT result:<id>              string (schemas/message/result.h)
  *   ROOT idem:<tenant>:<key>      string: the job's id
  *   ROOT unique:<tenant>:<key>    string: id of the job that has the key
- *   ROOT dead:<queue>             sorted set: ids of failed jobs, by the time
- * of their end ROOT control                  channel: "cancel <id>",
+ *   ROOT dead:<queue>             sorted set: ids of failed jobs, by their end
+ *   ROOT control                  channel: "cancel <id>",
  *                                 "pause|resume <queue>", "drain <consumer>"
  *   ROOT blob:<sha256>            string: bytes of a file or image
  *   ROOT refs:<sha256>            sorted set of who needs that blob
@@ -69,8 +69,8 @@
  * fleet has. All jobs of one tenant are in one of them, so that idempotency
  * keys are unique and limits exact. In the same slot of a cluster:
  *
- *   <prefix>{<prefix>fleet}:waits   sorted set: model endpoints that want to be
- *                                   left alone, by the time until which
+ *   <prefix>{<prefix>fleet}:waits   sorted set: model endpoints that consumers
+ *                                   leave alone, by the time until which
  *                                   (endpoint.h)
  *   <prefix>{<prefix>fleet}:counts  hash: requests to endpoints
  */

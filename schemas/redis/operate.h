@@ -1,4 +1,6 @@
-/* operate.h - what operators do. Steps as those of transition.h. */
+/* operate.h - calls with which operators change things: dead jobs, queues and
+ * their settings, consumers, schedules. Builders and readers follow the rules
+ * of transition.h. */
 #ifndef SCHEMAS_REDIS_OPERATE_H
 #define SCHEMAS_REDIS_OPERATE_H
 

@@ -1,8 +1,8 @@
-/* partitions.h - how many partitions the keys of a fleet are divided into.
+/* partitions.h - the number of partitions of a fleet.
  *
- * The fleet's first consumer sets the number, and it never changes: it decides
+ * The fleet's first consumer sets the number. It must never change: it decides
  * in which partition the jobs, sessions and limits of a tenant are, and nothing
- * would move them. */
+ * would move them to another one. */
 #ifndef SCHEMAS_REDIS_PARTITIONS_H
 #define SCHEMAS_REDIS_PARTITIONS_H
 

@@ -1,4 +1,5 @@
-/* reply.h - what an error reply means, to a connection and to a queue. */
+/* reply.h - what an error reply means: whether another connection or server may
+ * cure it, and whether a job may try again. */
 #ifndef SCHEMAS_REDIS_REPLY_H
 #define SCHEMAS_REDIS_REPLY_H
 

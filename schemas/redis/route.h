@@ -1,4 +1,4 @@
-/* route.h - the way from an address to the server that has the keys.
+/* route.h - finds the server that has the keys, from an address.
  *
  *   one server   it is the one
  *   Sentinel     asks sentinels, one after the other, until one names the

@@ -1,6 +1,6 @@
 /* session.h - sessions that outlive their jobs: which job has the turn, and the
- * session's record. Steps as those of transition.h; a caller whose epoch is
- * over is refused.
+ * session's record. Builders and readers follow the rules of transition.h;
+ * Redis refuses a caller with an old epoch.
  *
  * Of the jobs that were submitted with the name of a session only the first one
  * is in a work stream or a lane; its end lets the next one in. So a claim has

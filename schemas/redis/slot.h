@@ -1,4 +1,4 @@
-/* slot.h - which part of a Redis Cluster a key belongs to. */
+/* slot.h - the hash slot of a key in a Redis Cluster: CRC16 of its hash tag. */
 #ifndef SCHEMAS_REDIS_SLOT_H
 #define SCHEMAS_REDIS_SLOT_H
 

@@ -1,8 +1,7 @@
 /* stream.h - how a consumer waits for entries of the work streams.
  *
- * The read blocks in Redis, so it has a connection of its own. Another
- * connection can end it before its time, by the number (CLIENT ID) of the one
- * that waits. */
+ * The read blocks in Redis, so it needs a connection of its own. To end it
+ * early, another connection unblocks that connection by its CLIENT ID. */
 #ifndef SCHEMAS_REDIS_STREAM_H
 #define SCHEMAS_REDIS_STREAM_H
 

@@ -1,11 +1,15 @@
 /* transition.h - every change of a job's facts, each one atomic step in Redis.
  *
- * The steps are functions of the library quern_v1 (library/, which consumers
- * and the quern command load). KEYS[1] is the partition's root (names.h). A
- * consumer gives the epoch that take gave it (up to 53 bits: the server's time
- * in ms, or more). When the job has been started by another since, or has
- * ended, the call is refused (STALE). Each call may be sent again after a lost
- * reply: the second time changes nothing and answers as the first.
+ * The steps are functions of the library quern_v1 (library/), which consumers
+ * and the quern command load. KEYS[1] is the partition's root (names.h).
+ *
+ * A consumer passes the epoch that take gave it (up to 53 bits: the server's
+ * time in ms, or more). When another consumer has started the job since, or the
+ * job has ended, Redis refuses the call (STALE). So a consumer that was away
+ * for longer than its lease can do no harm.
+ *
+ * After a lost reply a call may be sent again: the second time it changes
+ * nothing and gives the same answer.
  *
  *   submit -> take -> { beat | journal | event } ... -> finish
  *               |`-> release (handed back) -> take ...
@@ -13,8 +17,8 @@
  *   lapse: a lease that ended -> take ...     cancel: any time
  *
  * Further steps: spend.h (a tenant's budget), session.h (the turn of a
- * session), upkeep.h (what every consumer does now and then), operate.h (what
- * operators do), listing.h (what they list).
+ * session), upkeep.h (work that every consumer does from time to time),
+ * operate.h (what operators change), listing.h (what operators look at).
  *
  * Refusals, as the first word of a Redis error: STALE (epoch), GONE (no such
  * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index, session's

@@ -1,7 +1,8 @@
-/* upkeep.h - what every consumer does now and then, for all of them.
+/* upkeep.h - work that every consumer does from time to time, for all of them.
  *
- * No step needs a leader: each looks for what is due and moves it; when two
- * consumers call at once, it is moved once. Steps as those of transition.h. */
+ * No step needs a leader: each looks for what is due and moves it. When two
+ * consumers call at once, the second one finds nothing. Builders and readers
+ * follow the rules of transition.h. */
 #ifndef SCHEMAS_REDIS_UPKEEP_H
 #define SCHEMAS_REDIS_UPKEEP_H
 

@@ -1,4 +1,5 @@
-/* document.h - a table of settings, told to people. */
+/* document.h - prints a table of settings for people: as --help, as a sample
+ * file, as Markdown and as a man page. */
 #ifndef SCHEMAS_SETTINGS_DOCUMENT_H
 #define SCHEMAS_SETTINGS_DOCUMENT_H
 

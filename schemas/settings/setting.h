@@ -9,8 +9,8 @@
  *   a secret's own file    REDIS_URL_FILE=/run/secrets/redis
  *   and all that tells of them: --help, man page, sample file, Markdown
  *
- * A flag wins over a variable, and that over a line of the file. Whoever writes
- * a value wrongly is told so by the name under which he wrote it. */
+ * A flag wins over a variable, and a variable over a line of the file. An error
+ * names the setting as the operator wrote it: as flag, variable or line. */
 #ifndef SCHEMAS_SETTINGS_SETTING_H
 #define SCHEMAS_SETTINGS_SETTING_H
 

@@ -1,4 +1,4 @@
-/* spell.h - what somebody may have meant by a word that is none of ours. */
+/* spell.h - suggests a known word for a misspelt one. */
 #ifndef SCHEMAS_SETTINGS_SPELL_H
 #define SCHEMAS_SETTINGS_SPELL_H
 

@@ -1,6 +1,6 @@
--- explain.lua - tells what is known of one job, and what it waits for.
+-- explain.lua - gives the facts of one job, and what it waits for.
 --
--- It writes nothing, and its bounds keep it short also where very many wait.
+-- It writes nothing. Its bounds keep it short, also when very many jobs wait.
 
 local MOST_WORKERS = 1000 -- that are looked at
 local MOST_AHEAD = 1000 -- jobs that are counted before one

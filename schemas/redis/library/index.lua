@@ -1,5 +1,5 @@
--- index.lua - what operators list and draw: jobs that have ended, and figures
--- of every minute.
+-- index.lua - what operators list and draw: jobs that have ended, and counts of
+-- every minute.
 --
 -- ended is one string with a line for each job that has ended, the newest last.
 -- A job that ran again has a line for each end, of which the last one counts.
@@ -40,7 +40,7 @@ do
     local WAITS, RUNS = {}, {}
     for i = 1, #BOUNDS_MS do WAITS[i], RUNS[i] = "w" .. i, "r" .. i end
 
-    -- What the present call has noted: lines; figures and use, by queue; any:
+    -- What the present call has noted: lines; counts and use, by queue; any:
     -- is there something to write.
     local lines, minutes, used, any = {}, {}, {}, false
 

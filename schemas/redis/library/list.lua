@@ -1,5 +1,5 @@
--- list.lua - lists jobs by the place where they stand, some at a time; and the
--- figures of a queue.
+-- list.lua - lists jobs by the place where they stand, some at a time; and
+-- gives the counts of a queue by minute.
 --
 -- A walk goes over the places in this order:
 --

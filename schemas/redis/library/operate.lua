@@ -1,5 +1,5 @@
--- operate.lua - what operators do: with dead jobs, with a queue and its
--- settings, with consumers; and the figures of a queue as it is now.
+-- operate.lua - what operators change: dead jobs, a queue and its settings,
+-- consumers; and how many jobs a queue has now.
 
 -- ---------------------------------------------------------------- the dead
 
@@ -197,7 +197,7 @@ local function purge(keys, args)
     return { jobs, jobs > 0 and waiting_in(root, queue) > 0 and 1 or 0 }
 end
 
--- ------------------------------------------------------- settings, figures
+-- -------------------------------------------------------- settings, counts
 
 local function bad_limit(tenant, value)
     if tenant and not is_label(tenant) then return "is of no tenant" end

@@ -1,4 +1,4 @@
--- upkeep.lua - what every consumer does now and then, for all of them.
+-- upkeep.lua - what every consumer does from time to time, for all of them.
 --
 -- No leader is needed: each function looks for what is due and moves it in one
 -- step, so when two consumers call at once, the second one finds nothing. Every
