@@ -288,7 +288,7 @@ int verb_job_rm(struct app *app)
     return say_removed(app, jobs, false);
 }
 
-/* --- counts of a queue by minute --------------------------------------------------- */
+/* --- counts of a queue by minute ------------------------------------------ */
 
 static json_t *json_of_buckets(const uint64_t *buckets)
 {

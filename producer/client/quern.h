@@ -153,7 +153,7 @@ struct quern_job {
     const char *idempotency_key; /* for a day a second submit of the tenant with
                                     this key gives the first job */
     const char *unique_key;      /* until a job of the tenant with this key has
-                                    ended, a submit with this key gives that job */
+                                    ended, a submit with it gives that job */
     const struct quern_pair *metadata; /* the result returns it */
     size_t metadata_count;
     const struct quern_pair *env; /* environment variables of its cells */
