@@ -1,5 +1,6 @@
 """What the READMEs say works, and where they point there is something."""
 
+import collections
 import os
 import pathlib
 import re
@@ -98,10 +99,52 @@ def test_what_is_quoted_is_what_is_tested(readme, fence, example):
     assert len(code.splitlines()) <= (17 if fence != "c" else 25)
 
 
-@pytest.mark.parametrize(
-    "readme", PAGES, ids=[str(path.relative_to(TREE)) for path in PAGES]
+def prose(page):
+    """The page without its blocks of code, in which # begins a comment."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+
+
+def links(page):
+    text = re.sub(r"`[^`\n]+`", "", prose(page))  # code is no link
+    for path, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+        yield page.parent / path if path else page, anchor
+
+
+def anchors(page):
+    """The anchor of each heading, by the rules of GitHub."""
+    seen = collections.Counter()
+    for heading in re.findall(r"^#{1,6} +(.+?) *$", prose(page), re.M):
+        heading = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        yield f"{name}-{seen[name]}" if seen[name] else name
+        seen[name] += 1
+
+
+every_page = pytest.mark.parametrize(
+    "page", PAGES, ids=[str(path.relative_to(TREE)) for path in PAGES]
 )
-def test_links_lead_somewhere(readme):
-    text = re.sub(r"`[^`\n]+`", "", readme.read_text())  # code is no link
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
-    assert [x for x in links if not (readme.parent / x).exists()] == []
+
+
+@every_page
+def test_links_lead_somewhere(page):
+    assert [str(path) for path, _ in links(page) if not path.exists()] == []
+
+
+@every_page
+def test_anchors_lead_to_headings(page):
+    assert [
+        f"{path.resolve().relative_to(TREE)}#{anchor}"
+        for path, anchor in links(page)
+        if anchor and path.suffix == ".md" and anchor not in anchors(path)
+    ] == []
+
+
+@every_page
+def test_rows_of_tables_fit_on_a_screen(page):
+    """A program prints the tables of settings below this mark: not their width, but their text is tested."""
+    written = page.read_text().split("<!-- generated -->")[0]
+    assert [
+        f"{len(row)} columns: {row[:60]}..."
+        for row in written.splitlines()
+        if row.startswith("|") and len(row) > 160
+    ] == []
