@@ -1,4 +1,9 @@
-/* blob.h - bytes that are too large for a message: stored under their hash. */
+/* blob.h - bytes that are too large for a message: stored under their hash.
+ *
+ * Equal bytes have one key, so writing them again changes nothing. Blobs
+ * expire, so an attempt renews those that its records name (blobs_renew()).
+ * Producers may write blobs, too, so the bytes at a key may be false:
+ * blob_is_sound() checks them. */
 #ifndef CONSUMER_BLOB_H
 #define CONSUMER_BLOB_H
 

@@ -1,11 +1,11 @@
-/* fold.h - the text that a terminal would show in the end, when a stream was
- * written to it.
+/* fold.h - turns a stream into the text that a terminal would show at its end.
  *
- * Escape sequences are left out. A line that was drawn over, as a progress bar
- * is, has its last state: after \r, or after going up to it (ESC [ A), as
- * several bars do, up to FOLD_ROWS lines. \b takes a character back; other
- * control characters are shown by their pictures (U+2400 ...). Head and tail of
- * the text are kept, however much comes. Bytes may come in any pieces. */
+ * Escape sequences are left out. When a stream draws over a line, as progress
+ * bars do, the text has the last state of the line: after \r, or after the
+ * cursor went up to it (ESC [ A), by up to FOLD_ROWS lines. \b removes a
+ * character; other control characters become their pictures (U+2400 ...). Head
+ * and tail of the text are kept, however long the stream is. Bytes may come in
+ * pieces of any size. */
 #ifndef CONSUMER_FOLD_H
 #define CONSUMER_FOLD_H
 

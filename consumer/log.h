@@ -1,4 +1,5 @@
-/* log.h - one JSON line on stderr for every decision. */
+/* log.h - one JSON line on stderr for every decision, so that operators can
+ * filter them by "what" and by job. */
 #ifndef CONSUMER_LOG_H
 #define CONSUMER_LOG_H
 

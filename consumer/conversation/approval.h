@@ -1,7 +1,7 @@
 /* approval.h - a person's verdicts on calls before they are run.
  *
- * The person decides on all calls of a reply before any of them runs. So a
- * reply that is thrown away has had no effect. */
+ * The person decides on all calls of a reply before any of them runs. So when
+ * the person drops the reply, it has had no effect. */
 #ifndef CONSUMER_APPROVAL_H
 #define CONSUMER_APPROVAL_H
 

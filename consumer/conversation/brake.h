@@ -1,10 +1,10 @@
-/* brake.h - stops a model that goes round in circles.
+/* brake.h - stops a model that makes the same call again and again.
  *
- * A call that had the same outcome before, an error in particular, will not
- * turn out otherwise next time. The brake works in three steps: it gives a hint
- * beside the outcome, then refuses the call, then asks for a last answer. It
- * looks at the last BRAKE_WINDOW calls, wherever they stand: so it catches
- * A-B-A-B as it catches A-A-A. */
+ * When the same call has had the same outcome before, above all an error, it
+ * will have that outcome again. The brake works in three steps: it adds a hint
+ * to the outcome, then refuses the call, then asks for a last answer. It looks
+ * at all of the last BRAKE_WINDOW calls, so it catches A-B-A-B as well as
+ * A-A-A. */
 #ifndef CONSUMER_BRAKE_H
 #define CONSUMER_BRAKE_H
 

@@ -1,10 +1,10 @@
 /* budget.h - what a job may still spend, and so how large a request may be.
  *
- * A request is sent when the rest of the budget covers it, a short reply, and
- * the same once more: the next request will hold the whole conversation, so the
+ * A request is sent when the budget has room for it and a short reply, and for
+ * both a second time: the next request will hold the whole conversation, so the
  * answer after it will need at least as much. When less is left, the model is
- * asked for its answer now, as long as the rest allows; when not even that
- * fits, no request is sent. A pure function. */
+ * asked for its answer now, with the rest as the limit of its length. When not
+ * even a short answer fits, no request is sent. A pure function. */
 #ifndef CONSUMER_BUDGET_H
 #define CONSUMER_BUDGET_H
 

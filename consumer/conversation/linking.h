@@ -1,5 +1,5 @@
-/* linking.h - the answer as clients get it: with links to the images and files
- * of the job, where the operator has said how they are reached. */
+/* linking.h - the answer for clients: when the operator has set a template of
+ * addresses (--blob-url), names of the job's images and files become links. */
 #ifndef CONSUMER_LINKING_H
 #define CONSUMER_LINKING_H
 

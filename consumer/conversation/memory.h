@@ -1,12 +1,12 @@
-/* memory.h - what was said in the earlier jobs of a session, as the model is
- * shown it, and what this job adds.
+/* memory.h - the exchanges of a session's earlier jobs, as the model is shown
+ * them, and the exchange that this job adds.
  *
- * Each job adds a question and an answer, but none of its calls: the next job
- * may ask another model, in another mode, where these calls mean nothing; and a
- * call could come to stand without its result. To go on, a model needs to know
- * which variables and files there are. So the code that ran follows the
- * question, as a note of the user: in an answer the model would take it for the
- * way to act. */
+ * Each job adds a question and an answer, but none of its calls. The next job
+ * may ask another model, in another mode, where these calls mean nothing; and
+ * endpoints refuse a call that has lost its result. To go on, a model needs to
+ * know which variables and files exist. So a note after the question has the
+ * code that ran. The note is part of the user's message: if it were part of the
+ * answer, the model would copy it as the way to act. */
 #ifndef CONSUMER_MEMORY_H
 #define CONSUMER_MEMORY_H
 

@@ -7,11 +7,11 @@
  *         --```--> bare                 a fence that says no language
  *         --```json--> other
  *
- * A mark inside a string of the code does not end the code: that goes on to the
- * next mark; if there is none outside of strings, it ends at the first one
- * after all. Reading ahead in vain is bounded by about the length of the text,
- * so that any text takes linear time; when that is used up, marks are taken as
- * they stand. */
+ * A mark inside a string of the code does not end the code; the next mark
+ * outside of strings does. If there is none, the first mark ends the code after
+ * all. To find that out, the text is read ahead. All such reading in vain may
+ * take about the length of the text, so that any text takes linear time. When
+ * that is used up, the first mark counts, inside of a string or not. */
 #ifndef CONSUMER_PASSAGE_H
 #define CONSUMER_PASSAGE_H
 

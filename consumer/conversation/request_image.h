@@ -1,14 +1,13 @@
-/* request_image.h - images that a model which sees is shown: what cells
- * displayed, and what the user has uploaded.
+/* request_image.h - images for models that accept them: those that cells
+ * displayed, and those that the user has uploaded.
  *
- * Requests hold the newest of them, as data: parts of a user's message right
- * behind the results of the turn that they come from, because a tool's message
- * may hold text only. Older ones, and all for a model that does not see, are
- * only named: [image: figure-1.png]. Which ones they are follows from the
- * conversation and the terms, so that a consumer which takes over sends the
- * same request.
+ * A request holds the newest of them, as data: parts of a user's message right
+ * after the results of their turn, because a tool's message may hold text only.
+ * Of older images, and of all images for other models, the request has only the
+ * name: [image: figure-1.png]. The conversation and the terms alone decide
+ * which images are shown, so a consumer that takes over sends the same request.
  *
- * The bytes are in blobs; they are here only while a request is composed. */
+ * The bytes are in blobs, and in memory only while a request is composed. */
 #ifndef CONSUMER_REQUEST_IMAGE_H
 #define CONSUMER_REQUEST_IMAGE_H
 

@@ -1,14 +1,14 @@
-/* summary.h - what stands for the messages that a long conversation leaves out,
- * where the operator wants them summarised: the model is asked for it in a call
- * of its own, before the first request that would leave them out.
+/* summary.h - a summary replaces the messages that a long conversation leaves
+ * out, if the operator wants that. The model is asked for the summary in a call
+ * of its own, before the first request that would leave these messages out.
  *
  *   model_intent (purpose summary) --model_reply--> its text stands for them,
  *        |                   |            '-- or there is none: they are left
  *        |                   |                out, as where nobody asks for it
  *        '---refused: again--'--failed, with a last--> the same
  *
- * Whichever way it ends, requests begin from then on at the place that the
- * intent has named, so the same messages are not summarised again and again. */
+ * However the call ends, later requests begin at the place that the intent has
+ * named, so that the same messages are not summarised again and again. */
 #ifndef CONSUMER_SUMMARY_H
 #define CONSUMER_SUMMARY_H
 

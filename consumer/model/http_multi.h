@@ -1,5 +1,8 @@
-/* http_multi.h - curl's multi handle driven by a libuv loop: sockets and one
- * timer. http.c adds the easy handles. */
+/* http_multi.h - a libuv loop drives curl's multi handle: it watches the
+ * sockets and one timer. http.c adds the easy handles, one for each request.
+ *
+ * curl calls back in the middle of its own work, where handles must be neither
+ * added nor removed. So http.c does that in on_step(), after each step. */
 #ifndef CONSUMER_HTTP_MULTI_H
 #define CONSUMER_HTTP_MULTI_H
 

@@ -11,9 +11,10 @@
  * Each answer says it anew, in its headers. Requests made since then are
  * counted here. When they have used up what was left, further requests wait
  * until the limit is reset, and are not refused with 429. Most limits refill
- * continuously and say when they will be full. That is waited for, since asking
- * as soon as there is a little would make a fleet race for one place; but no
- * longer than RATE_MOST_MS, in which a limit of a day has refilled a little. */
+ * continuously and say when they will be full. Requests wait until then: if
+ * they went out as soon as a little is left, a whole fleet would race for one
+ * place. But they wait for RATE_MOST_MS at most; by then a limit of a day has
+ * refilled a little. */
 #ifndef CONSUMER_RATE_H
 #define CONSUMER_RATE_H
 

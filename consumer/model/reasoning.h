@@ -1,6 +1,7 @@
-/* reasoning.h - reasoning that has to go back to its endpoint, unchanged and in
- * its place. There are two forms: blocks that are signed or encrypted, which a
- * message keeps in its member "opaque", and the list "reasoning_details". */
+/* reasoning.h - reasoning that must go back to the endpoint that it came from,
+ * unchanged and in its place. There are two forms: blocks that are signed or
+ * encrypted, which a message keeps in its member "opaque", and the list
+ * "reasoning_details". */
 #ifndef CONSUMER_REASONING_H
 #define CONSUMER_REASONING_H
 

@@ -1,5 +1,5 @@
-/* reply_draft.h - a reply as far as it has come, for reply.c and the dialects,
- * which fill it. All others see reply.h. */
+/* reply_draft.h - the part of a reply that has arrived. Only reply.c and the
+ * dialects, which fill it, include this; all others include reply.h. */
 #ifndef CONSUMER_REPLY_DRAFT_H
 #define CONSUMER_REPLY_DRAFT_H
 

@@ -3,8 +3,8 @@
  *
  * Lines end in LF, CR or CRLF, also when a piece ends between the two. Data
  * lines of one event are joined by LF; comments, ids and retry times are
- * skipped. A whole line inside one piece is read where it lies; only a line
- * that is cut is copied. */
+ * skipped. A line that is whole in one piece is read in place; only a line that
+ * is cut between two pieces is copied. */
 #ifndef CONSUMER_SSE_H
 #define CONSUMER_SSE_H
 

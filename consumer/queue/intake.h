@@ -6,13 +6,14 @@
  *    +------ link lost, quiet, no free slot,         begin at the first entry
  *            the executor is away                    of the streams
  *
- * TAKING asks Redis to start what stands in the streams, many jobs in one step,
- * the oldest of all queues first. When that was all, BLOCKING waits on every
- * stream, and the entries that it brings are named in the next take. A take
- * whose answer was lost is sent again under its ticket: the answer then has the
- * same jobs. Paused queues and tenants at their limits are Redis's affair: take
- * puts what it may not start back into its lane. The connection is its own: one
- * that is blocked serves nobody else. */
+ * TAKING asks Redis to start jobs that wait in the streams, many in one step,
+ * the oldest of all queues first. When no more wait, BLOCKING waits for entries
+ * on every stream; the next take names the entries that came. When the answer
+ * to a take is lost, intake sends the take again with the same ticket, and the
+ * answer then has the same jobs. The function take in Redis knows which queues
+ * are paused and which tenants are at their limits: it puts jobs that may not
+ * start back into their lanes. Intake has a connection of its own, because a
+ * blocked connection serves nobody else. */
 #ifndef CONSUMER_INTAKE_H
 #define CONSUMER_INTAKE_H
 

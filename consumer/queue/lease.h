@@ -4,8 +4,9 @@
  * so two beats in a row may be lost before a lease ends. The answer to a beat
  * says whether another consumer has the job (then the attempt writes nothing
  * more), and whether the job is to be cancelled. A message on the control
- * channel only makes a beat come early, or the report whose answer tells of a
- * drain: when the message is lost, the same comes some seconds later. */
+ * channel only makes the next beat come early, or the next report, whose answer
+ * tells of a drain. So when the message is lost, the consumer learns the same
+ * some seconds later. */
 #ifndef CONSUMER_LEASE_H
 #define CONSUMER_LEASE_H
 

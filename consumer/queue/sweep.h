@@ -2,10 +2,10 @@
  * never started, because it died in between. (Jobs that were started have
  * leases: lapse of upkeep.h puts those back.)
  *
- * Every lease/2, and not all consumers at the same moment, the work streams are
- * walked for entries that were read a lease ago or longer. A walk takes many
- * small steps, and goes on where the last step ended: from the beginning each
- * time it might never come to the last entries. */
+ * Every lease/2 each consumer, at a moment of its own, walks the work streams
+ * for entries that were read a lease ago or longer. A walk takes many small
+ * steps, and each step goes on where the last one ended: if every step began at
+ * the start, the walk might never reach the last entries. */
 #ifndef CONSUMER_SWEEP_H
 #define CONSUMER_SWEEP_H
 

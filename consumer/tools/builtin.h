@@ -1,4 +1,6 @@
-/* builtin.h - tools of our own, which an operator switches on by name. */
+/* builtin.h - tools that come with quern. An operator switches them on by name;
+ * all are off by default, because a request can send what a model knows to
+ * somebody else. */
 #ifndef CONSUMER_BUILTIN_H
 #define CONSUMER_BUILTIN_H
 

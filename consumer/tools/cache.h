@@ -1,7 +1,7 @@
 /* cache.h - answers that are good for a while, in the memory of one process.
  *
- * Bounded in bytes: the entry that was not asked for the longest goes first.
- * All times are ms of one clock, that of the loop. */
+ * The cache is bounded in bytes: the least recently used entry is dropped
+ * first. All times are ms of the loop's clock. */
 #ifndef CONSUMER_CACHE_H
 #define CONSUMER_CACHE_H
 

@@ -1,4 +1,5 @@
-/* calculate.h - the tool calculate_math_expression. */
+/* calculate.h - the tool calculate_math_expression. The expression is hostile,
+ * so quern-reader evaluates it (reader.h), never the consumer itself. */
 #ifndef CONSUMER_CALCULATE_H
 #define CONSUMER_CALCULATE_H
 

@@ -4,12 +4,13 @@
  *   CLOSED --> PROBING ----------------------------> OPEN   2026-07-28
  *                 `---> GREETING --> CONFIRMING -----' ^    to 2025-11-25
  *   CLOSED -------------'  a session that has expired  |
- *   OPEN --> CLOSED, when a server no longer takes what it did; any --> CLOSED
+ *   OPEN --> CLOSED, when a server refuses what it has accepted before
+ *   any  --> CLOSED
  *
  * PROBING asks server/discover, a method of the newer generation. A server that
- * answers it is of that generation. One that is there and answers anything else
- * is greeted with initialize, as the older generation wants it. When a link is
- * opened again, the generation that was found last is tried first.
+ * answers it is of that generation. When a server answers anything else, it is
+ * sent initialize, as the older generation wants it. When a link is opened
+ * again, it first tries the generation that it found last.
  *
  * All requests of a server need its link to be open. mcp_link_join() waits for
  * that; however many wait, the link is opened once. */

@@ -1,7 +1,7 @@
 /* loop.h - libuv's polls and timers, with the life cycle that machines want.
  *
- * After free no callback comes, also when it is called in a callback; libuv
- * lets go of the memory a turn later. */
+ * After free no callback comes, even when free is called in a callback; libuv
+ * releases the memory in the loop's next turn. */
 #ifndef EXECUTOR_BASE_LOOP_H
 #define EXECUTOR_BASE_LOOP_H
 

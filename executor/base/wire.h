@@ -1,4 +1,8 @@
-/* wire.h - bytes and descriptors over unix sockets. */
+/* wire.h - bytes and descriptors over unix sockets.
+ *
+ * The other side may be hostile, and a message may carry more descriptors than
+ * expected. None may leak: each one that arrives is given to the caller or
+ * closed. */
 #ifndef EXECUTOR_BASE_WIRE_H
 #define EXECUTOR_BASE_WIRE_H
 

@@ -1,8 +1,8 @@
 /* inbox.h - sorts the warden's frames by the thread that waits for them.
  *
  * The main thread waits for the next cell; any thread of a cell may wait for
- * the answer to its question. There is no thread that only reads: a thread that
- * waits, and finds no other reading, reads for all until its own frame has
+ * the answer to its question. No thread does nothing but read: when a thread
+ * waits and no other reads, it reads for all threads until its own frame has
  * come; then another waiting thread takes over. Nothing here needs Python, or
  * its lock. */
 #ifndef EXECUTOR_GUEST_INBOX_H

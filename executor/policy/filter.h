@@ -1,4 +1,5 @@
-/* filter.h - the compiled lists of system calls, for seccomp(2). */
+/* filter.h - the compiled lists of system calls, for seccomp(2). compile.c
+ * makes them at build time, so that no process in a box has to parse a list. */
 #ifndef EXECUTOR_POLICY_FILTER_H
 #define EXECUTOR_POLICY_FILTER_H
 

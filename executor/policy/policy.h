@@ -1,4 +1,4 @@
-/* policy.h - one line of a list in executor/policy, understood. */
+/* policy.h - parses one line of a list of system calls in executor/policy. */
 #ifndef EXECUTOR_POLICY_POLICY_H
 #define EXECUTOR_POLICY_POLICY_H
 

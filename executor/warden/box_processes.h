@@ -1,4 +1,5 @@
-/* box_processes.h - which processes are in a box, as its own /proc says. */
+/* box_processes.h - which processes are in a box, as the box's own /proc says.
+ * Processes may come and go during a walk. */
 #ifndef EXECUTOR_WARDEN_BOX_PROCESSES_H
 #define EXECUTOR_WARDEN_BOX_PROCESSES_H
 

@@ -1,4 +1,6 @@
-/* cgroup_folder.h - a folder of our own in one hierarchy of cgroups. */
+/* cgroup_folder.h - the executor's folder in one hierarchy of cgroups. The
+ * folder is locked: so a later executor knows which folders have no owner any
+ * more, and removes them. */
 #ifndef EXECUTOR_WARDEN_CGROUP_FOLDER_H
 #define EXECUTOR_WARDEN_CGROUP_FOLDER_H
 

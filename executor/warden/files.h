@@ -2,9 +2,9 @@
  *
  * Hostile code makes these names, and may change them while we look. So the
  * kernel resolves every path beneath the workspace, through no symbolic link
- * and no magic link of /proc, and opens it without waiting; only then, on the
- * open file, it is found to be a regular one. A check before the open could be
- * passed by a file that is exchanged in between. */
+ * and no magic link of /proc, and opens it without waiting. Only the open file
+ * is checked to be a regular one: code could exchange a file between a check
+ * and the open. */
 #ifndef EXECUTOR_WARDEN_FILES_H
 #define EXECUTOR_WARDEN_FILES_H
 

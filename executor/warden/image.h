@@ -7,9 +7,9 @@
  *   image/ anything else     refused: nobody here can tell what it is
  *
  * The images come from hostile code, and browsers and models decode them. So
- * what is checked is by how much memory a decoder would take: the type, and the
- * number of pixels. Whether an image is whole is not: a broken one hurts
- * nobody. */
+ * this checks what decides how much memory a decoder takes: the type, and the
+ * number of pixels. It does not check whether an image is whole, because a
+ * broken image harms nobody. */
 #ifndef EXECUTOR_WARDEN_IMAGE_H
 #define EXECUTOR_WARDEN_IMAGE_H
 

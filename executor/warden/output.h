@@ -1,8 +1,8 @@
 /* output.h - what a session writes to stdout or stderr: a pipe, drained.
  *
- * Bytes are passed on as they come up to a maximum. What is beyond is counted,
- * and only its end follows when the cell is over: a program that writes much
- * tends to say last what matters. */
+ * Bytes are passed on as they come, up to a maximum. Further bytes are counted,
+ * and only the last of them follow when the cell is over, because a program
+ * that writes much tends to write what matters last. */
 #ifndef EXECUTOR_WARDEN_OUTPUT_H
 #define EXECUTOR_WARDEN_OUTPUT_H
 

@@ -1,4 +1,5 @@
-/* process.h - what can be done with a process that one has a pidfd of. */
+/* process.h - works on a process by its pidfd. A number could meanwhile belong
+ * to another process; a pidfd never does. */
 #ifndef EXECUTOR_WARDEN_PROCESS_H
 #define EXECUTOR_WARDEN_PROCESS_H
 

@@ -5,9 +5,9 @@
  *      |           |                   ^
  *      `-----------+-------------------'
  *
- * It is forked from the zygote, or from another runner (a snapshot). What it
- * sends is not believed, only bounded: code of a cell can write to its channel.
- * Frames that do not carry the nonce of the cell that runs are dropped, so a
+ * It is forked from the zygote, or from another runner (a snapshot). Code of a
+ * cell can write to its channel, so the warden bounds what it sends and trusts
+ * none of it. Frames without the nonce of the running cell are dropped: so a
  * cell can only speak for itself, and only while it runs. */
 #ifndef EXECUTOR_WARDEN_RUNNER_H
 #define EXECUTOR_WARDEN_RUNNER_H

@@ -1,4 +1,7 @@
-/* sessions.h - all sessions of this warden, by name. */
+/* sessions.h - all sessions of this warden, by name.
+ *
+ * A session that is leaving cannot be found by its name any more, and a new one
+ * may have that name; but it counts until it has ended. */
 #ifndef EXECUTOR_WARDEN_SESSIONS_H
 #define EXECUTOR_WARDEN_SESSIONS_H
 

@@ -1,4 +1,6 @@
-/* spawn.h - starts a program of ours. */
+/* spawn.h - starts another program of quern, with a channel to the warden. It
+ * gets no other descriptor of the warden, and no environment but the given one.
+ */
 #ifndef EXECUTOR_WARDEN_SPAWN_H
 #define EXECUTOR_WARDEN_SPAWN_H
 

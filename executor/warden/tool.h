@@ -7,8 +7,9 @@
  * tool is, and whether this code may call it, is the consumer's to know. When a
  * consumer goes away, open calls wait for the next one that listens.
  *
- * While a call is open the cell's clock stands, for tool_ms (--tool-time) in
- * all at most: then it goes on, even if calls are open. */
+ * While a call is open, the cell's clock stands still, for tool_ms
+ * (--tool-time) in all at most. Then the clock goes on, even if calls are
+ * open. */
 #ifndef EXECUTOR_WARDEN_TOOL_H
 #define EXECUTOR_WARDEN_TOOL_H
 

@@ -2,10 +2,10 @@
  *
  * Files of a box belong to its user, and so does what /proc shows of its
  * processes. The warden has no right to them, but owns the pool (users.h) in
- * which the box is. So a passing process enters the box's user namespace,
- * becomes its user without any capability, does the work and ends; it shares
- * the warden's memory and descriptors, and the warden waits for it. It is in no
- * other namespace of the box: code there cannot see it. */
+ * which the box is. So a short-lived process enters the box's user namespace,
+ * becomes the box's user without any capability, does the work and ends; it
+ * shares the warden's memory and descriptors, and the warden waits for it. It
+ * is in no other namespace of the box: code there cannot see it. */
 #ifndef EXECUTOR_WARDEN_VISIT_H
 #define EXECUTOR_WARDEN_VISIT_H
 
