@@ -27,10 +27,11 @@ bool consumer_check_queues(const char *queues, struct err *err)
     size_t count = 0;
     for (; next_queue(&queues, &queue); count++)
         if (!name_is_valid(queue))
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "\"%.*s\" is no name of a queue: 1 to %d of A-Z a-z "
-                           "0-9 . _ -",
-                           VIEW_ARG(view_head(queue, 40)), MAX_NAME_BYTES);
+            return err_set(
+                err, ERR_REJECT, "bad_setting",
+                "\"%.*s\" is not a valid name of a queue: 1 to %d of A-Z a-z "
+                "0-9 . _ -",
+                VIEW_ARG(view_head(queue, 40)), MAX_NAME_BYTES);
     return count <= CONSUMER_MAX_QUEUES ||
            err_set(err, ERR_REJECT, "bad_setting",
                    "must name 1 to %d queues, not %zu", CONSUMER_MAX_QUEUES,

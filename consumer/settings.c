@@ -73,24 +73,24 @@ static const struct setting rows[] = {
       .normal = "async",
       .value = "WORD",
       .check = check_durability,
-      .about = "When a write that must not be lost counts as written: async "
-               "(the master has it), replica:N (N replicas have it), fsync "
-               "(it is on the master's disk)." },
+      .about =
+          "When a write that must not be lost counts: when the master has it "
+          "(async), N replicas (replica:N), or the master's disk (fsync)." },
     { .name = "partitions",
       .type = SETTING_NUMBER,
       .offset = AT(partitions),
       .max = NAMES_MAX_PARTITIONS,
       .normal = "0",
-      .about = "Parts that the fleet's queues are in, set for good by its "
-               "first consumer; 0: as many as there are, or 1." },
+      .about = "The number of partitions, which the fleet's first consumer "
+               "sets for good; 0: the fleet's number, or 1." },
     { .name = "redis-timeout",
       .type = SETTING_TIME,
       .offset = AT(redis_ms),
       .min = 1000,
       .max = HOUR_MS,
       .normal = "30s",
-      .about = "The consumer leaves a connection on which Redis has not "
-               "answered a write for so long." },
+      .about = "If Redis does not answer a write for this time, the consumer "
+               "closes the connection." },
 
     { .name = "queues",
       .group = "Work",
@@ -98,7 +98,7 @@ static const struct setting rows[] = {
       .offset = AT(queues),
       .normal = "default",
       .check = consumer_check_queues,
-      .about = "The queues that it serves, the most urgent first." },
+      .about = "The queues that this consumer serves, the most urgent first." },
     { .name = "name",
       .type = SETTING_TEXT,
       .offset = AT(name),
@@ -113,21 +113,22 @@ static const struct setting rows[] = {
       .min = 1,
       .max = 100000,
       .normal = "64",
-      .about = "Jobs that it runs at once." },
+      .about = "Jobs that this consumer runs at the same time." },
     { .name = "lease",
       .type = SETTING_TIME,
       .offset = AT(lease_ms),
       .min = 300,
       .max = HOUR_MS,
       .normal = "30s",
-      .about = "A job whose consumer has been silent for so long goes to "
-               "another one." },
+      .about = "If a consumer is silent for this time, its jobs go to other "
+               "consumers." },
     { .name = "max-crashes",
       .type = SETTING_NUMBER,
       .offset = AT(max_crashes),
       .max = 1000,
       .normal = "3",
-      .about = "Consumers that may die of a job before it fails." },
+      .about = "How many consumers a job may lose; when it loses one more, "
+               "it fails." },
     { .name = "drain",
       .type = SETTING_TIME,
       .offset = AT(drain_ms),
@@ -141,36 +142,38 @@ static const struct setting rows[] = {
       .min = 1000,
       .max = MAX_DEADLINE_MS,
       .normal = "1h",
-      .about = "The deadline of a job that names none, from its start." },
+      .about =
+          "The deadline of a job that sets none, counted from its start." },
     { .name = "max-attempts",
       .type = SETTING_NUMBER,
       .offset = AT(retry.max_attempts),
       .min = 1,
       .max = 100,
       .normal = "4",
-      .about = "How often a step is tried that fails for a while." },
+      .about = "How often a step is tried when it fails for a reason that may "
+               "pass." },
     { .name = "backoff",
       .type = SETTING_TIME,
       .offset = AT(retry.backoff_ms),
       .min = 1,
       .max = HOUR_MS,
       .normal = "1s",
-      .about = "The wait before the second try; it doubles with each further "
-               "one." },
+      .about =
+          "The wait before the second try; it doubles with each further try." },
     { .name = "hold",
       .type = SETTING_TIME,
       .offset = AT(retry.hold_ms),
       .max = HOUR_MS,
       .normal = "10s",
-      .about = "A job that has to wait longer than this for another try goes "
-               "back to the queue until then." },
+      .about = "A job that has to wait longer than this for its next try waits "
+               "in its queue." },
     { .name = "delta",
       .type = SETTING_TIME,
       .offset = AT(result.delta_ms),
       .max = 10000,
       .normal = "50ms",
       .about = "The least time between two events with pieces of an answer; "
-               "pieces are gathered meanwhile." },
+               "pieces in between are joined." },
     { .name = "result-ttl",
       .type = SETTING_TIME,
       .offset = AT(result.ttl_ms),
@@ -221,16 +224,16 @@ static const struct setting rows[] = {
       .normal = "",
       .normally = "those of this program",
       .value = "FOLDER",
-      .about = "A folder with tools.en.md, codeact.zh.md and so on: what "
-               "models are told." },
+      .about = "A folder with your own instructions for models: tools.en.md, "
+               "codeact.zh.md and so on." },
     { .name = "max-turns",
       .type = SETTING_NUMBER,
       .offset = AT(limits.max_turns),
       .min = 1,
       .max = MAX_TURNS,
       .normal = "12",
-      .about = "Model calls of a job; then one more, which has to be the "
-               "answer." },
+      .about = "The most model calls of a job; after them one more call asks "
+               "for the answer." },
     { .name = "repeats",
       .type = SETTING_NUMBER,
       .offset = AT(limits.repeats),
@@ -270,8 +273,8 @@ static const struct setting rows[] = {
       .offset = AT(limits.images),
       .max = MAX_SHOWN,
       .normal = "4",
-      .about = "How many images, the newest, one request shows to a model "
-               "that sees; 0: none." },
+      .about = "The most images in one request to a model that accepts them, "
+               "the newest first; 0: none." },
     { .name = "image-size",
       .type = SETTING_SIZE,
       .offset = AT(limits.image_bytes),
@@ -285,7 +288,7 @@ static const struct setting rows[] = {
       .normally = "links stay as the model writes them",
       .value = "URL",
       .check = links_check,
-      .about = "Where an answer's links to images and files of its job lead: "
+      .about = "The address of an image or file in an answer: "
                "https://files.example/{blob}/{name}" },
 
     { .name = "executor",
@@ -302,22 +305,22 @@ static const struct setting rows[] = {
       .min = 100,
       .max = HOUR_MS,
       .normal = "5s",
-      .about = "When the executor has been away for so long, jobs that need "
-               "it go back to the queue." },
+      .about = "When the executor has been away for this time, jobs that need "
+               "it go back to their queues." },
     { .name = "cell-time",
       .type = SETTING_TIME,
       .offset = AT(limits.cell_ms),
       .min = 10,
       .max = MAX_CELL_MS,
       .normal = "1m",
-      .about = "How long one cell may run, where the job does not say." },
+      .about = "How long one cell may run, if the job does not say." },
     { .name = "memory",
       .type = SETTING_SIZE,
       .offset = AT(limits.memory_bytes),
       .max = TIB,
       .normal = "0",
-      .about = "Memory of a session, where the job does not say; 0: as much "
-               "as the executor gives." },
+      .about = "Memory of a session, if the job does not say; 0: the "
+               "executor's limit." },
     { .name = "save-sessions",
       .type = SETTING_SWITCH,
       .offset = AT(session.save),
@@ -378,28 +381,28 @@ static const struct setting rows[] = {
       .choices = approval_defaults,
       .normal = "abort",
       .value = "WORD",
-      .about = "What happens when nobody has answered by then: the job is "
-               "aborted, or the call is skipped." },
+      .about = "What happens when nobody has decided by then: abort the job, "
+               "or skip the call." },
     { .name = "fetch-allow",
       .type = SETTING_LIST,
       .offset = AT(tools.fetch_allow),
       .normal = "",
       .value = "HOST,...",
-      .about = "Hosts, addresses and networks that fetch_url may go to "
+      .about = "Hosts, addresses and networks that fetch_url may reach "
                "although they are not public." },
     { .name = "fetch-deny",
       .type = SETTING_LIST,
       .offset = AT(tools.fetch_deny),
       .normal = "",
       .value = "HOST,...",
-      .about = "Those that it may not go to." },
+      .about = "Hosts, addresses and networks that fetch_url may not reach." },
     { .name = "search",
       .type = SETTING_LIST,
       .offset = AT(search.providers),
       .normal = "",
       .normally = "all that have what they need",
-      .about = "Whom search_web asks, in this order: tavily, bocha, brave, "
-               "searxng, duckduckgo; or off." },
+      .about = "The providers that search_web asks, in this order: tavily, "
+               "bocha, brave, searxng, duckduckgo; or off." },
     { .name = "tavily-key",
       .variable = "TAVILY_API_KEY",
       .type = SETTING_SECRET,
@@ -424,7 +427,7 @@ static const struct setting rows[] = {
       .offset = AT(search.searxng_url),
       .normal = "",
       .value = "URL",
-      .about = "Where your SearXNG is." },
+      .about = "The URL of your SearXNG." },
     { .name = "tavily-url",
       .variable = "TAVILY_BASE_URL",
       .type = SETTING_TEXT,
@@ -458,13 +461,13 @@ static const struct setting rows[] = {
       .offset = AT(search.cache_ms),
       .max = YEAR_MS,
       .normal = "1d",
-      .about = "How long results of a search are good for." },
+      .about = "How long results of a search are cached." },
     { .name = "search-cache-size",
       .type = SETTING_SIZE,
       .offset = AT(search.cache_bytes),
       .max = UINT64_C(1) << 30,
       .normal = "4M",
-      .about = "The most bytes of results that are kept; 0: none." },
+      .about = "The most bytes of cached results; 0: none." },
 };
 
 const struct setting_table settings_table = {

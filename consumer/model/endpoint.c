@@ -428,9 +428,10 @@ static bool check_fallbacks(const struct endpoints *endpoints, struct err *err)
             at = endpoints->items[next];
         }
         if (at->fallback)
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "%s: fallback: they lead back to where they began",
-                           endpoints->items[i]->name);
+            return err_set(
+                err, ERR_REJECT, "bad_setting",
+                "%s: fallback: the fallbacks lead back to this entry",
+                endpoints->items[i]->name);
     }
     return true;
 }

@@ -218,10 +218,11 @@ static bool check_names_of_job(const char *text, struct err *err)
         if (!cut_name(open, &name, &text))
             return entry_bad(err, "{{ without its }}");
         if (!is_fact(name))
-            return err_set(err, ERR_REJECT, "bad_setting",
-                           "there is no {{%.*s}}, but job.id, job.tenant, "
-                           "job.session and job.metadata.NAME",
-                           VIEW_ARG(view_head(name, 64)));
+            return err_set(
+                err, ERR_REJECT, "bad_setting",
+                "there is no {{%.*s}}; there are job.id, job.tenant, "
+                "job.session and job.metadata.NAME",
+                VIEW_ARG(view_head(name, 64)));
     }
     return true;
 }
@@ -239,7 +240,7 @@ static bool add_header(struct headers *headers, const char *name,
     CLEANUP(buf_finish) struct buf line;
     buf_init(&line, MOST_HEADER_BYTES);
     if (!header_name_is_good(name))
-        return entry_bad(err, "is no name of a header");
+        return entry_bad(err, "is not a valid name of a header");
     if (!json_is_string(text))
         return entry_bad(err, "must be a text");
     buf_printf(&line, "%s: ", name);

@@ -154,10 +154,11 @@ static bool read_entry(struct http_tool *tool, const char *name,
     const char *member;
     json_t *value;
     if (!entry_name_is_good(name))
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "is no name of a function: 1 to %d of A-Z a-z 0-9 _ -, "
-                       "not beginning with a number",
-                       ENTRY_MOST_NAME);
+        return err_set(
+            err, ERR_REJECT, "bad_setting",
+            "is not a valid name of a function: 1 to %d of A-Z a-z 0-9 _ -, "
+            "not beginning with a number",
+            ENTRY_MOST_NAME);
     if (!json_is_object(entry))
         return entry_bad(err, "must be an object");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */

@@ -153,10 +153,11 @@ bool mcp_server_read(struct mcp_server *server, const char *name,
     *server =
         (struct mcp_server){ .total_ms = TOTAL_MS, .max_bytes = ANSWER_BYTES };
     if (!name_is_good(name))
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "is no name of a server: 1 to %d of A-Z a-z 0-9 _ -, "
-                       "beginning with a letter",
-                       MCP_MOST_NAME);
+        return err_set(
+            err, ERR_REJECT, "bad_setting",
+            "is not a valid name of a server: 1 to %d of A-Z a-z 0-9 _ -, "
+            "beginning with a letter",
+            MCP_MOST_NAME);
     if (!json_is_object(entry))
         return entry_bad(err, "must be an object");
     server->name = view_dup(view_of(name));

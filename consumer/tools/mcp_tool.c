@@ -57,7 +57,7 @@ static bool set_name(struct mcp_tool *tool, const json_t *said, struct err *err)
     tool->tool.name = view_dup(buf_view(&whole));
     if (whole.len > ENTRY_MOST_NAME)
         return err_set(err, ERR_REJECT, "bad_field",
-                       "it would be %.64s... to models, %zu bytes, may have %d",
+                       "its name for models is %.64s..., %zu bytes; at most %d",
                        tool->tool.name, whole.len, ENTRY_MOST_NAME);
     return !is_reserved(tool->tool.name) ||
            err_set(err, ERR_REJECT, "bad_field",

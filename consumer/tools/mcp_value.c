@@ -119,8 +119,8 @@ static bool check_type(const json_t *result, struct err *err)
         return true;
     if (word && strcmp(word, "input_required") == 0)
         return err_set(err, ERR_REJECT, "tool_failed",
-                       "the tool asks for more (a person's input, a model, "
-                       "folders), which is not offered to it");
+                       "the tool asks for a person's input, a model or "
+                       "folders, which quern does not offer");
     return err_set(err, ERR_REJECT, "tool_failed",
                    "the server's result is of a type that is not known: %.64s",
                    word ? word : "no text");

@@ -178,8 +178,8 @@ static bool refuse(const struct session *session,
                        frame->data.len, MAX_REQUEST_BYTES);
     if (session->install)
         return err_set(err, ERR_RETRY, "too_many_open",
-                       "another installation goes on, one at a time: ask "
-                       "again when it is over");
+                       "another installation is running: try again when it "
+                       "has ended");
     return session->run.installs < MAX_INSTALLS ||
            err_set(err, ERR_REJECT, "too_many_calls",
                    "more than %d installations in one cell", MAX_INSTALLS);

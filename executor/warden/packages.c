@@ -151,9 +151,10 @@ static bool open_store(struct packages *packages, const char *given,
         return fail(err, path);
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
         (status.st_mode & (S_IWGRP | S_IWOTH)))
-        return err_set(err, ERR_REJECT, "bad_setting",
-                       "packages: %s is no folder that user %u alone may write",
-                       path, (unsigned int)geteuid());
+        return err_set(
+            err, ERR_REJECT, "bad_setting",
+            "packages: %s must be a folder that only user %u may write", path,
+            (unsigned int)geteuid());
     packages->store = realpath(path, NULL);
     return (packages->store && let_through(packages->store)) || fail(err, path);
 }

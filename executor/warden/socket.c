@@ -87,7 +87,7 @@ static bool make_way(const char *path, struct err *err)
     struct stat status;
     if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         return err_set(err, ERR_REJECT, "bad_setting",
-                       "--executor %s: is there already and no socket", path);
+                       "--executor %s: exists and is not a socket", path);
     return unlink(path) == 0 || errno == ENOENT || fail(err, path);
 }
 

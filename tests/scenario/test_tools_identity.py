@@ -239,7 +239,7 @@ def test_a_server_of_tools_is_told_as_well(stack, web):
 
 
 BAD = [
-    ({"headers": {"X": "{{job.tenat}}"}}, "there is no {{job.tenat}}, but job.id"),
+    ({"headers": {"X": "{{job.tenat}}"}}, "there is no {{job.tenat}}; there are job.id"),
     ({"headers": {"X": "{{job.tenant"}}, "{{ without its }}"),
     ({"headers": {"X": "{{job.metadata.}}"}}, "there is no {{job.metadata.}}"),
     ({"sign": {}}, "sign: secret is missing"),

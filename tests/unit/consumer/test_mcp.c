@@ -59,11 +59,14 @@ static const struct {
       "mcpServers: s: must be an object" },
     { "no url", SERVERS("{\"s\": {}}"), "s: url is missing" },
     { "a name with a blank", SERVERS("{\"a b\": {}}"),
-      "a b: is no name of a server: 1 to 32 of A-Z a-z 0-9 _ -, beginning with "
+      "a b: is not a valid name of a server: 1 to 32 of A-Z a-z 0-9 _ -, "
+      "beginning with "
       "a letter" },
-    { "a name that begins with _", SERVERS("{\"_a\": {}}"), "is no name of a" },
+    { "a name that begins with _", SERVERS("{\"_a\": {}}"),
+      "is not a valid name of a" },
     { "a name of 33 letters",
-      SERVERS("{\"abcdefghijklmnopqrstuvwxyzabcdefg\": {}}"), "is no name of" },
+      SERVERS("{\"abcdefghijklmnopqrstuvwxyzabcdefg\": {}}"),
+      "is not a valid name of" },
     { "another scheme", SERVERS("{\"s\": {\"url\": \"ftp://h\"}}"),
       "s: url: must start with http:// or https://" },
     { "a process, as Claude Desktop starts it",
@@ -131,7 +134,7 @@ static const struct {
     { "a name that is too long with the server's before it",
       "{\"name\": "
       "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk\"}",
-      "... to models, 65 bytes, may have 64" },
+      "..., 65 bytes; at most 64" },
     { "no schema", TOOL("\"x\": 1"), "it has no inputSchema" },
     { "a schema of a list", TAKES("{\"type\": \"array\"}"),
       "inputSchema: parameters: type: is \"array\", must be object" },
@@ -366,8 +369,8 @@ static const struct {
       "the tool says no more than that it failed" },
     { "a question",
       "{\"resultType\": \"input_required\", \"inputRequests\": {}}", NULL,
-      "the tool asks for more (a person's input, a model, folders), which is "
-      "not offered to it" },
+      "the tool asks for a person's input, a model or folders, which quern "
+      "does not offer" },
     { "another kind of result", "{\"resultType\": \"task\"}", NULL,
       "the server's result is of a type that is not known: task" },
     { "a kind that is no text", "{\"resultType\": 7}", NULL, "not known: no" },

@@ -26,7 +26,7 @@ static const struct row {
     { { "--durability", "replica:2" }, NULL },
     { { "--durability", "disk" }, "--durability is \"disk\"" },
     { { "--queues", "a,b" }, NULL },
-    { { "--queues", "a b/c" }, "\"b/c\" is no name of a queue" },
+    { { "--queues", "a b/c" }, "\"b/c\" is not a valid name of a queue" },
     { { "--name", "me and you" }, "--name is \"me and you\", must be 1 to" },
     { { "--approval-default", "skip" }, NULL },
     { { "--approval-default", "ask" }, "must be abort or skip" },
