@@ -3,28 +3,27 @@
  *
  * Such a model acts by writing Python in its text: in fences that say so, or
  * between <execute> tags. A pure function of the text, of any bytes, in linear
- * time. What decides, in this order:
+ * time. These rules decide, in this order:
  *
- *   reasoning       is left out first: <think>...</think> and its like, and all
- *                   before a lone closing tag. Never closed: what follows is
- *                   read as if the tag were not there when the model stopped by
- *                   itself (it will not say more), else it is reasoning
- *   observations    that the model made up itself (a line "Observation:" or
- *                   "Output:" behind code) end the text: what follows was built
- *                   on them
- *   code            all blocks in order; where some stand in <execute>, only
- *                   these: the fences beside them illustrate. Code and an
- *                   answer: the code counts, as the answer was given before it
- *                   had run
- *   bare fences     that look like Python, when there is neither code nor an
- *                   answer: outputs and quotations have such fences, too, and
- *                   what is wrongly run costs less than what is wrongly final.
- *                   So does a text that is nothing but Python
- *   the answer      behind the last "FINAL ANSWER:", in the last <solution>;
- *                   else all of the text that is no reasoning
+ *   reasoning       is left out first: <think>...</think> and the like, and all
+ *                   before a lone closing tag. When a tag is never closed, and
+ *                   the model stopped by itself, it will not say more: then the
+ *                   tag is ignored. Else all after the tag is reasoning
+ *   observations    that the model made up (a line "Observation:" or "Output:"
+ *                   after code) end the text: what follows relies on them
+ *   code            is all blocks in order. When some are in <execute>, only
+ *                   these count, because the fences then illustrate. When there
+ *                   is also an answer, the code counts, because the model gave
+ *                   the answer before the code had run
+ *   bare fences     that look like Python are code when there is neither code
+ *                   nor an answer. Outputs and quotations have such fences,
+ *                   too; but to run one wrongly costs less than to end the job
+ *                   wrongly. A text that is nothing but Python is code as well
+ *   the answer      is the text after the last "FINAL ANSWER:", or in the last
+ *                   <solution>; else all of the text but reasoning
  *
- * Code comes with newlines only, without what all its lines are indented by,
- * without prompts (>>>) and what stands there as their output. */
+ * The code that is given has \n at the ends of lines, no common indentation, no
+ * prompts (>>>), and no outputs that stood between prompts. */
 #ifndef CONSUMER_CODEACT_H
 #define CONSUMER_CODEACT_H
 

@@ -1,4 +1,4 @@
-/* terms.h - what an operator has set that a conversation depends on.
+/* terms.h - the settings of an operator that decide how a conversation goes on.
  *
  * The job, its journal and its terms decide every next step. So an intent
  * carries the terms into the journal when they differ from those of the intent
