@@ -100,8 +100,10 @@ def test_what_is_quoted_is_what_is_tested(readme, fence, example):
 
 
 def prose(page):
-    """The page without its blocks of code, in which # begins a comment."""
-    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    """The page without its blocks of code, in which # begins a comment.
+
+    A block ends with as many marks as it begins with: it may show a block."""
+    return re.sub(r"^(`{3,})[^`].*?^\1$", "", page.read_text(), flags=re.M | re.S)
 
 
 def links(page):
