@@ -38,9 +38,18 @@ def job_id():
 class Stack:
     """What it starts it ends. executor=False: none is started, and consumers
     look for none. server: a Redis that is not of the kind which QUERN_REDIS
-    names."""
+    names. profile: what the executor's interpreters have loaded; "science" takes
+    seconds to load, and a bare one can import the same packages."""
 
-    def __init__(self, executor=True, script=None, redis=None, server=None, **settings):
+    def __init__(
+        self,
+        executor=True,
+        script=None,
+        redis=None,
+        server=None,
+        profile="bare",
+        **settings,
+    ):
         self.folder = tempfile.mkdtemp(prefix="quern-stack-", dir="/tmp")
         self.redis = server or redis_of_kind(**(redis or {}))
         self.db = self.redis.client()
@@ -48,6 +57,7 @@ class Stack:
             self.db.function_load(library.read(), replace=True)
         self.model = PracticeModel(script)
         self.settings = settings
+        self.profile = profile
         self.consumers = []
         # As root the executor is somebody else; it makes the inner folder.
         os.chmod(self.folder, 0o755)
@@ -92,7 +102,8 @@ class Stack:
             self.executor.stop()
         if os.path.exists(self.socket):
             os.unlink(self.socket)
-        args = [binary("quern-executor"), "--executor", self.socket, *flags]
+        args = [binary("quern-executor"), "--executor", self.socket]
+        args += ["--profile", self.profile, *flags]
         self.executor = Process(args).start()
         self.executor.wait_for('"executor.ready"')
         return self.executor

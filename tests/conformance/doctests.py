@@ -252,7 +252,7 @@ def compare(quern, package):
 
 def main(*packages):
     with (
-        Stack(executor=False) as stack,
+        Stack(executor=False, profile="science") as stack,
         tempfile.TemporaryDirectory() as folder,
     ):
         stack.start_executor("--idle", "30s")  # sessions of modules that are done

@@ -36,7 +36,7 @@ def passes(quern, problem):
 
 
 def main(path):
-    with Stack() as stack, tempfile.TemporaryDirectory() as folder:
+    with Stack(profile="science") as stack, tempfile.TemporaryDirectory() as folder:
         stack.consumer()
         quern = Command(stack.redis.url, folder)
         passed = sum(passes(quern, problem) for problem in problems(path))

@@ -92,7 +92,7 @@ class Fleet(Stack):
         """As often as it takes, as its service manager would."""
         for left in (2, 1, 0):
             try:
-                return self.start_executor("--profile", "bare")
+                return self.start_executor()
             except (AssertionError, TimeoutError):
                 if left == 0:
                     raise

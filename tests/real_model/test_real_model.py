@@ -21,7 +21,7 @@ STORY = "Tell me a long story about a mill."
 @pytest.fixture(scope="module")
 def stack(model, tap):
     builtin = "calculate_math_expression, fetch_url, search_web"
-    with Stack(tools_builtin=builtin) as stack:
+    with Stack(tools_builtin=builtin, profile="science") as stack:
         env = {"OPENAI_BASE_URL": f"{tap.url}/v1", "OPENAI_MODEL": "smollm2"}
         stack.consumer(env=env, backoff="1s")  # the server may have to load
         yield stack

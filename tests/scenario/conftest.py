@@ -74,8 +74,15 @@ def quern(server, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def executor():
-    with Executor() as executor:
+def profile(request):
+    """PROFILE of the module: most of them need no libraries, and these take
+    seconds to load."""
+    return getattr(request.module, "PROFILE", "bare")
+
+
+@pytest.fixture(scope="module")
+def executor(profile):
+    with Executor("--profile", profile) as executor:
         yield executor
 
 
@@ -105,7 +112,7 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
+def stack(profile):
+    with Stack(profile=profile) as stack:
         stack.consumer()
         yield stack

@@ -9,11 +9,12 @@ from stack import ROOT, Stack
 
 
 class Host:
-    """An executor and a consumer, which serves a queue of its own."""
+    """An executor, bare as that of a Stack, and a consumer, which serves a queue
+    of its own."""
 
     def __init__(self, stack, name, flags=(), **settings):
         self.stack, self.name, self.settings = stack, name, settings
-        self.executor = Executor(*flags)
+        self.executor = Executor("--profile", "bare", *flags)
         self.consumer = self.start()
 
     def start(self, **settings):

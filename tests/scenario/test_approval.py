@@ -41,7 +41,7 @@ def stack(web):
 @pytest.fixture
 def python(stack):
     """The same, with an executor."""
-    stack.start_executor("--profile", "bare")
+    stack.start_executor()
     return stack
 
 
@@ -473,7 +473,7 @@ def test_a_session_that_ended_meanwhile_is_made_again(python):
     asked(python, job)
     decide(python, job, "approve")
     asked(python, job, 2)
-    python.start_executor("--profile", "bare")
+    python.start_executor()
     decide(python, job, "approve")
     first, second = check(python, job)["cells"]
     assert (second["state"], second["result"]) == ("restored", "42")

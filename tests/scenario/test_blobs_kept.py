@@ -34,7 +34,6 @@ left = pytest.mark.parametrize(
 @left
 def test_a_job_may_take_longer_than_its_blobs_live(cells, shower, writer):
     with Stack(result_ttl="4s") as stack:
-        stack.start_executor("--profile", "bare")
         stack.consumer()
         job = stack.submit(kind="code", cells=[*cells, *[SLEEP] * 5])
         result = stack.result(job)
@@ -46,7 +45,6 @@ def test_a_job_may_take_longer_than_its_blobs_live(cells, shower, writer):
 @left
 def test_those_of_a_failed_job_live_as_long_as_it_is_kept(cells, shower, writer):
     with Stack(result_ttl="10s", dead_ttl="10m") as stack:
-        stack.start_executor("--profile", "bare")
         stack.consumer()
         limits = {"deadline_ms": 4000}
         cells = [*cells, "import time; time.sleep(60)"]
@@ -61,7 +59,6 @@ def test_those_of_a_failed_job_live_as_long_as_it_is_kept(cells, shower, writer)
 def test_a_job_may_wait_for_longer_than_its_blobs_live():
     """For a person who approves its next cell, and without running."""
     with Stack(result_ttl="4s") as stack:
-        stack.start_executor("--profile", "bare")
         stack.model.script(
             [
                 {"tool_calls": [call_of(SHOW)]},

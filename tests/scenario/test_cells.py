@@ -15,6 +15,8 @@ import test_display
 import test_figures
 import test_notebook
 
+PROFILE = "science"
+
 
 def run(session, cells):
     """What the last of the cells came to; all of them kept the state."""

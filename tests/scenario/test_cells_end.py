@@ -78,7 +78,7 @@ def test_functions_that_were_taken_back_cost_nothing(executor):
 
 def test_a_session_goes_back_with_its_functions():
     """To the snapshot: those of a cell that was killed are gone."""
-    with Executor() as executor:
+    with Executor("--profile", "bare") as executor:
         for name, first, second in (("kept", WRITES, "1"), ("gone", "1", WRITES)):
             session = executor.open(name)
             session.run(first)
@@ -90,14 +90,14 @@ def test_a_session_goes_back_with_its_functions():
 
 
 def test_functions_run_when_a_session_was_idle_for_too_long():
-    with Executor("--idle", "1s") as executor:
+    with Executor("--profile", "bare", "--idle", "1s") as executor:
         executor.open("idle").run(WRITES)
         wait_until(lambda: sessions(executor) == [])
         assert ["wrote 4 bytes" in line for line in told(executor, "idle")] == [True]
 
 
 def test_functions_do_not_run_when_the_executor_stops():
-    with Executor() as executor:
+    with Executor("--profile", "bare") as executor:
         executor.open("stopped").run(WRITES)
         executor.stop()
         assert told(executor, "stopped") == []

@@ -9,6 +9,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "unit" / "guest"))
 from test_session import QUICK, SLOW
 
+PROFILE = "science"
+
 LIMIT_MS = 1500
 TRIES = 6  # on a busy machine too little may happen in the time there is
 

@@ -112,7 +112,7 @@ def test_jobs_that_wait_for_an_endpoint_are_told(stack):
 
 
 def test_every_executor_of_the_fleet_that_is_away_is_shown(stack):
-    with Executor() as executor:
+    with Executor("--profile", "bare") as executor:
         stack.consumer(name="with", executor=executor.path)
         stack.consumer(name="without", executor="/nowhere/e.sock")
         wait_until(lambda: reported(stack, "without", "executor_away", "absent"))

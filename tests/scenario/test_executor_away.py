@@ -22,7 +22,7 @@ def stack():
 
 @pytest.fixture
 def executor():
-    with Executor() as executor:
+    with Executor("--profile", "bare") as executor:
         yield executor
 
 
@@ -59,7 +59,7 @@ def test_the_host_that_has_one_does_all(stack, executor):
 
 
 def test_it_goes_away_in_the_middle_of_jobs(stack, executor):
-    with Executor() as other:
+    with Executor("--profile", "bare") as other:
         stack.consumer(name="a", executor=other.path, slots=4)
         first = submit_many(stack, 4, SLOW.format(4))
         wait_until(lambda: all(stack.state(job) == "in_progress" for job in first))
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_told_apart(stack):
     """Absent, refused, not permitted: each asks for another remedy."""
     stack.consumer(name="absent", executor=stack.folder + "/none.sock")
     socket = stack.folder + "/dead.sock"
-    with Executor() as gone:
+    with Executor("--profile", "bare") as gone:
         gone.process.kill()
         os.path.exists(gone.path) and os.rename(gone.path, socket)
         stack.consumer(name="refused", executor=socket)

@@ -11,6 +11,8 @@ PLOT = """Which month was best? Show me.
 import pandas as pd
 import matplotlib.pyplot as plt
 
+PROFILE = "science"
+
 sales = pd.read_csv("sales.csv")
 print(len(sales), "months")
 sales.plot(x="month", y="sold")

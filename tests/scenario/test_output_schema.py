@@ -21,8 +21,7 @@ GOOD, BAD = json.dumps(ROME), json.dumps({"name": "Rome"})
 
 @pytest.fixture
 def stack():
-    with Stack(executor=False) as stack:
-        stack.start_executor("--profile", "bare")
+    with Stack() as stack:
         yield stack
 
 

@@ -6,6 +6,8 @@ import zlib
 
 import pytest
 
+PROFILE = "science"
+
 
 @pytest.fixture
 def sessions(executor, request):

@@ -24,8 +24,7 @@ def sum_of(expression):
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory):
-    with Stack(executor=False) as stack:
-        stack.start_executor("--profile", "bare")
+    with Stack() as stack:
         table = {d: {"url": stack.model.url, "model": "m", "dialect": d} for d in DIALECTS}
         path = tmp_path_factory.mktemp("models") / "models.json"
         path.write_text(json.dumps(table))

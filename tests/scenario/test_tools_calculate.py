@@ -9,7 +9,6 @@ from stack import Stack
 @pytest.fixture(scope="module")
 def stack():
     with Stack(tools_builtin="calculate_math_expression") as stack:
-        stack.start_executor("--profile", "bare")
         stack.consumer()
         yield stack
 

@@ -89,7 +89,6 @@ def web():
 @pytest.fixture(scope="module")
 def stack():
     with Stack(tools_builtin="fetch_url") as stack:
-        stack.start_executor("--profile", "bare")
         yield stack
 
 

@@ -82,7 +82,6 @@ def stack(web):
         file.flush()
         os.environ["SEARCH_KEY"] = "s3cret"
         with Stack(tools=file.name) as stack:
-            stack.start_executor("--profile", "bare")
             yield stack
 
 
@@ -270,7 +269,7 @@ def test_a_second_run_makes_no_call_twice(stack, web):
     wait_until(lambda: web.seen["/slow-look?query=x"] == 1, what="it is asked")
     stack.executor.signal(signal.SIGKILL)
     stack.executor.wait()
-    stack.start_executor("--profile", "bare")
+    stack.start_executor()
     web.let_go.set()
     result = stack.result(job, 60)
     assert result["cells"][1].get("result") == "'one'", result

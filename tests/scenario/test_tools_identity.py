@@ -95,7 +95,6 @@ def stack(web, tmp_path_factory):
     tools["mcpServers"]["weather"]["sign"] = {"secret": "${ORDER_SECRET}"}
     path.write_text(json.dumps(tools))
     with Stack(tools=path) as stack:
-        stack.start_executor("--profile", "bare")
         stack.consumer(env={"SHOP_KEY": "k" * 20, "ORDER_SECRET": SECRET})
         yield stack
 

@@ -66,8 +66,7 @@ def each(request):
 def stack_with(**servers):
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
         json.dump({"mcpServers": servers}, file)
-    stack = Stack(executor=False, tools=file.name)
-    stack.start_executor("--profile", "bare")
+    stack = Stack(tools=file.name)
     return stack
 
 

@@ -90,8 +90,7 @@ def events(*messages):
 @pytest.fixture
 def stack():
     os.environ["WEATHER_KEY"] = "s3cret"
-    with Stack(executor=False) as stack:
-        stack.start_executor("--profile", "bare")
+    with Stack() as stack:
         yield stack
 
 

@@ -170,7 +170,6 @@ def web():
 @pytest.fixture(scope="module")
 def stack():
     with Stack(tools_builtin="search_web") as stack:
-        stack.start_executor("--profile", "bare")
         yield stack
 
 

@@ -73,7 +73,7 @@ class Studio:
     def __enter__(self):
         self.pages.__enter__()
         self.weather.__enter__()
-        self.stack = Stack(executor=False)
+        self.stack = Stack(executor=False, profile="science")
         self.stack.start_executor(*self.usual_flags)
         self.quern = Command(self.stack.redis.url, self.own)
         write_models(self.own, self.stack.model.url)
