@@ -7,6 +7,7 @@ schemas/FRAMES.md.
         assert (done.stdout, done.result) == ("1\\n", "4")
 """
 
+import atexit
 import itertools
 import json
 import os
@@ -227,13 +228,24 @@ class Executor:
         os.chmod(self.folder, 0o755)
         self.path = os.path.join(self.folder, "socket")
         args = [*within, binary("quern-executor"), "--executor", self.path, *flags]
-        self.process = Process(args, env=env).start()
+        self.flags, self.env = flags, env
         try:
-            self.process.wait_for("executor.ready", timeout=60)
-            self.connection = self.connect()
+            self.start(args)
         except BaseException:
             self.stop()
             raise
+
+    def start(self, args):
+        self.process = Process(args, env=self.env).start()
+        self.process.wait_for("executor.ready")
+        self.connection = self.connect()
+
+    def restart(self):
+        """At the same path."""
+        self.process.stop()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        self.start(self.process.args)
 
     def __enter__(self):
         return self
@@ -254,6 +266,42 @@ class Executor:
     def open(self, name, **limits):
         return self.connection.open(name, **limits)
 
+    def close_all(self):
+        """The sessions, whoever has opened them."""
+        link = self.connect()
+        for session in link.ask(type="sessions").get("sessions", []):
+            link.ask(type="close", session=session["name"])
+        wait_until(
+            lambda: not link.ask(type="sessions").get("sessions"),
+            what="no session is left",
+        )
+        link.close()
+
+
+# An executor takes seconds to start, so one test after another has it. Those
+# that no test has just now:
+idle = []
+
+
+def borrow(*flags):
+    """An executor without sessions, of these flags."""
+    for executor in idle:
+        if executor.flags == flags:
+            idle.remove(executor)
+            return executor
+    executor = Executor(*flags)
+    atexit.register(executor.stop)
+    return executor
+
+
+def give_back(executor, failed=False):
+    """Unless it was killed, or it is not known to be sound."""
+    if failed or not executor.process.alive():
+        executor.stop()
+    else:
+        executor.close_all()
+        idle.append(executor)
+
 
 def boxed_processes():
     """Pids of everything that runs in a box of quern's, on this machine."""
@@ -271,4 +319,13 @@ def boxed_processes():
     return found
 
 
-__all__ = ["Connection", "Executor", "Failed", "boxed_processes", "time", "wait_until"]
+__all__ = [
+    "Connection",
+    "Executor",
+    "Failed",
+    "borrow",
+    "boxed_processes",
+    "give_back",
+    "time",
+    "wait_until",
+]

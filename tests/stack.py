@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import msgpack
+from executor_client import borrow, give_back
 from practice_model import PracticeModel
 from servers import BUILD, PATIENCE_S, Process, binary, redis_of_kind, wait_until
 
@@ -36,8 +37,8 @@ def job_id():
 
 
 class Stack:
-    """What it starts it ends. executor=False: none is started, and consumers
-    look for none. server: a Redis that is not of the kind which QUERN_REDIS
+    """What it starts it ends, but for its executor, which the next one may have.
+    executor=False: it has none, and consumers look for none. server: a Redis that is not of the kind which QUERN_REDIS
     names. profile: what the executor's interpreters have loaded; "science" takes
     seconds to load, and a bare one can import the same packages."""
 
@@ -62,9 +63,10 @@ class Stack:
         # As root the executor is somebody else; it makes the inner folder.
         os.chmod(self.folder, 0o755)
         self.socket = os.path.join(self.folder, "run", "executor.sock")
-        self.executor = None
+        self.executor = self.borrowed = None
         if executor:
-            self.start_executor()
+            self.borrowed = borrow("--profile", profile)
+            self.socket, self.executor = self.borrowed.path, self.borrowed.process
 
     def __enter__(self):
         return self
@@ -75,7 +77,9 @@ class Stack:
             for process in filter(None, processes):
                 print(f"--- {process.args[0]}\n{process.text()[-6000:]}")
         codes = [self.dismiss(consumer) for consumer in self.consumers]
-        if self.executor:
+        if self.borrowed:
+            give_back(self.borrowed, failed=kind is not None)
+        elif self.executor:
             self.executor.stop()
         self.model.stop()
         self.redis.stop()
@@ -98,6 +102,12 @@ class Stack:
     # -- processes
 
     def start_executor(self, *flags):
+        """Its own, or once more the one that it has."""
+        if self.borrowed:
+            assert not flags, "those that others will have are alike"
+            self.borrowed.restart()
+            self.executor = self.borrowed.process
+            return self.executor
         if self.executor and self.executor.alive():
             self.executor.stop()
         if os.path.exists(self.socket):

@@ -3,7 +3,7 @@
 import contextlib
 
 import msgpack
-from executor_client import Executor
+from executor_client import borrow, give_back
 from servers import PATIENCE_S
 from stack import ROOT, Stack
 
@@ -14,7 +14,7 @@ class Host:
 
     def __init__(self, stack, name, flags=(), **settings):
         self.stack, self.name, self.settings = stack, name, settings
-        self.executor = Executor("--profile", "bare", *flags)
+        self.executor = borrow("--profile", "bare", *flags)
         self.consumer = self.start()
 
     def start(self, **settings):
@@ -51,15 +51,16 @@ class Host:
 
 @contextlib.contextmanager
 def hosts(*names, redis=None, **settings):
-    with Stack(executor=False, redis=redis) as stack:
-        made = []
-        try:
+    made, failed = [], True
+    try:
+        with Stack(executor=False, redis=redis) as stack:
             for name in names:
                 made.append(Host(stack, name, **settings))
             yield made
-        finally:
-            for host in made:
-                host.executor.stop()
+        failed = False
+    finally:
+        for host in made:
+            give_back(host.executor, failed)
 
 
 def record(stack, session, tenant="default"):
