@@ -2,6 +2,9 @@
 
 from urllib.parse import quote
 
+import msgpack
+from partition import Partition
+
 TERMINAL = ("completed", "incomplete", "failed", "cancelled")
 GROUP = "consumers"
 ONGOING = ("scheduled", "queued", "in_progress", "waiting")
@@ -36,21 +39,21 @@ class Invariants:
 
     def check(self):
         """Raises when the partition is in a state that no job may be in."""
+        self.there = there = Partition(self.client, self.root)
+        self.all_facts = {key[4:]: there.hash(key) for key in there.names("job")}
         jobs = {}
-        for key in self.keys("job"):
-            id = key.rpartition("job:")[2]
-            facts = self.facts(id)
+        for id, facts in self.all_facts.items():
             if id.startswith("entry-") or facts["state"] in TERMINAL:
                 self.check_ended(id, facts)
             else:
                 jobs[id] = facts
                 assert facts["state"] in ONGOING, (id, facts)
-                assert self.client.pttl(key) == -1, f"{id} will expire"
+                assert there.ttl(f"job:{id}") == -1, f"{id} will expire"
             if not id.startswith("entry-"):
                 self.check_events(id, facts)
-        for key in self.keys("idem") + self.keys("dead") + self.keys("result"):
-            assert self.client.pttl(key) > 0, f"{key} lives for ever"
-        assert not self.client.exists(f"{self.root}copy"), "left of a start"
+        for key in there.names("idem") + there.names("dead") + there.names("result"):
+            assert there.ttl(key) > 0, f"{key} lives for ever"
+        assert "copy" not in there.types, "left of a start"
         self.check_streams(jobs)
         self.check_lanes(jobs)
         self.check_sets(jobs)
@@ -61,26 +64,28 @@ class Invariants:
 
     def check_ended(self, id, facts):
         for kind in ("job", "body", "events", "journal"):
-            assert self.client.pttl(f"{self.root}{kind}:{id}") != -1, (id, kind)
+            assert self.there.ttl(f"{kind}:{id}") != -1, (id, kind)
         assert not facts.get("entry") and not facts.get("place"), (id, facts)
 
     def check_streams(self, jobs):
         """XLEN is who waits there; each entry is the entry of its job."""
         entries = set()
-        for stream in self.keys("work"):
-            group = self.client.xinfo_groups(stream)[0]
-            pending = {
-                row["message_id"].decode()
-                for row in self.client.xpending_range(stream, GROUP, "-", "+", 100000)
-            }
+        streams = self.there.names("work")
+        pipe = self.client.pipeline(transaction=False)
+        for stream in streams:
+            pipe.xinfo_groups(self.root + stream)
+            pipe.xpending_range(self.root + stream, GROUP, "-", "+", 100000)
+        told = pipe.execute()
+        for stream, (group,), rows in zip(streams, told[::2], told[1::2]):
+            pending = {row["message_id"].decode() for row in rows}
             assert len(pending) == group["pending"]
-            for entry, fields in self.client.xrange(stream):
+            for entry, fields in self.there.read(stream, b"stream"):
                 entry, id = entry.decode(), fields[b"id"].decode()
                 facts = jobs.get(id)
                 assert facts, f"{entry} is for {id}, which has not to run"
                 assert facts["state"] == "queued", (id, facts)
                 assert facts["entry"] == entry, f"{id} has two entries"
-                assert stream == self.work(*queue_of(facts)[:2]), (id, stream)
+                assert self.root + stream == self.work(*queue_of(facts)[:2]), (id, stream)
                 pending.discard(entry)
                 entries.add(id)
             assert not pending, f"pending but not in {stream}: {pending}"
@@ -91,9 +96,9 @@ class Invariants:
     def check_lanes(self, jobs):
         """Each place is the job's own; whoever waits outside will be let in."""
         standing, lengths = {}, {}
-        for key in self.keys("lane"):
-            who = key.rpartition("lane:")[2].rpartition(":")[0]
-            elements = [read_element(e) for e in self.client.lrange(key, 0, -1)]
+        for key in self.there.names("lane"):
+            who = key.partition(":")[2].rpartition(":")[0]
+            elements = [read_element(e) for e in self.there.read(key, b"list")]
             places = [int(place) for place, _, _ in elements]
             assert places == list(range(places[0], places[0] + len(places))), key
             lengths.setdefault(who, 0)
@@ -101,20 +106,20 @@ class Invariants:
                 id = id.decode()
                 if id in jobs and jobs[id].get("place") == place.decode():
                     assert id not in standing, f"{id} stands in two lanes"
-                    assert body or self.body(id), f"{id} has no body"
+                    assert body or self.there.read(f"body:{id}"), f"{id} has no body"
                     standing[id] = key
                     lengths[who] += 1
         counted = {}
-        for key in self.keys("lanes"):
+        for key in self.there.names("lanes"):
             queue = key.rpartition(":")[2]
-            for tenant, count in self.client.hgetall(key).items():
-                counted[f"{queue}/{tenant.decode()}"] = int(count)
+            for tenant, count in self.there.hash(key).items():
+                counted[f"{queue}/{tenant}"] = int(count)
         assert counted == lengths, (counted, lengths)
         for id, facts in jobs.items():
             if facts.get("place"):
                 assert facts["state"] == "queued" and not facts.get("entry"), facts
                 queue, priority, tenant = queue_of(facts)
-                lane = f"{self.root}lane:{queue}/{tenant}:{priority}"
+                lane = f"lane:{queue}/{tenant}:{priority}"
                 assert standing.get(id) == lane, f"{id} is in no lane: {facts}"
         for who in {
             f"{queue_of(facts)[0]}/{queue_of(facts)[2]}"
@@ -126,13 +131,14 @@ class Invariants:
     def check_let_in(self, who):
         """Something will make room for the lane: a start, an end, a time."""
         queue, _, tenant = who.partition("/")
-        assert queue in {q.decode() for q in self.client.smembers(f"{self.root}queues")}
-        if self.client.hget(f"{self.root}queue:{queue}", "paused") == b"1":
+        there = self.there
+        assert queue in there.texts("queues", b"set")
+        if there.hash(f"queue:{queue}").get("paused") == "1":
             return
         assert (
-            self.client.zcard(f"{self.root}ready:{who}")
-            or self.client.scard(f"{self.root}running:{who}")
-            or self.client.zscore(f"{self.root}wakes:{queue}", tenant)
+            there.read(f"ready:{who}", b"zset")
+            or there.read(f"running:{who}", b"set")
+            or tenant in there.texts(f"wakes:{queue}")
         ), f"nothing will let in who waits in the lanes of {who}"
 
     def check_sets(self, jobs):
@@ -155,32 +161,29 @@ class Invariants:
             if facts.get("deadline_at") and state != "in_progress":
                 wanted["deadlines"].add(id)
             if facts.get("unique"):
-                key = f"{self.root}unique:{tenant}:{facts['unique']}"
-                assert self.client.get(key) == id.encode(), (id, key)
+                key = f"unique:{tenant}:{facts['unique']}"
+                assert self.there.read(key) == id.encode(), (id, key)
         for kind in ("ready", "running", "scheduled", "resting", "leases"):
-            for key in self.keys(kind):
-                wanted.setdefault(key[len(self.root) :], set())
+            for key in self.there.names(kind):
+                wanted.setdefault(key, set())
         for name, ids in wanted.items():
-            key = f"{self.root}{name}"
-            if name.startswith("running"):
-                there = {id.decode() for id in self.client.smembers(key)}
-            else:
-                there = set(self.ids(name))
+            type = b"set" if name.startswith("running") else b"zset"
+            there = set(self.there.texts(name, type))
             if name == "deadlines":
                 there -= {id for id, f in jobs.items() if f["state"] == "in_progress"}
             assert there == ids, (name, there, ids)
-        for key in self.keys("ready"):
-            assert self.client.zcard(key) <= WINDOW, key
-        for key in self.keys("unique"):
-            assert self.client.get(key).decode() in jobs, key
+        for key in self.there.names("ready"):
+            assert len(self.there.read(key, b"zset")) <= WINDOW, key
+        for key in self.there.names("unique"):
+            assert self.there.read(key).decode() in jobs, key
 
     def check_lines(self, jobs):
         """Who stands nowhere else waits behind another of its session."""
-        names = [key[len(self.root) + 5 :] for key in self.keys("line")]
-        lines = {name: self.ids(f"line:{name}") for name in names}
-        for key in self.keys("behind"):
-            for id in self.client.smembers(key):
-                assert id.decode() in jobs, f"{key}: {id}"
+        there = self.there
+        lines = {key[5:]: there.texts(key) for key in there.names("line")}
+        for key in there.names("behind"):
+            for id in there.texts(key, b"set"):
+                assert id in jobs, f"{key}: {id}"
         for name, line in lines.items():
             assert not set(line) - set(jobs), f"{name}: {set(line) - set(jobs)}"
         for id, facts in jobs.items():
@@ -188,7 +191,7 @@ class Invariants:
             line = lines.get(f"{queue_of(facts)[2]}/{session}") or []
             queue = queue_of(facts)[0]
             stands = facts.get("entry") or facts.get("place")
-            assert self.client.sismember(f"{self.root}behind:{queue}", id) == (
+            assert (id.encode() in there.read(f"behind:{queue}", b"set")) == (
                 facts["state"] == "queued" and not stands
             ), f"{id}: among those that wait for a session"
             if session and facts["state"] != "scheduled":
@@ -200,66 +203,64 @@ class Invariants:
     def check_blobs(self):
         """They live for ever as long as a job, or a schedule, needs them, and no
         longer."""
-        wanted = {}
-        for key in self.keys("schedule"):
-            for sha256 in (self.client.hget(key, "blobs") or b"").decode().split():
-                name = key.rpartition("schedule:")[2]
-                wanted.setdefault(sha256, set()).add(f"schedule:{name}")
-        for key in self.keys("job"):
-            id = key.rpartition("job:")[2]
-            facts = self.facts(id)
+        there, wanted = self.there, {}
+        for key in there.names("schedule"):
+            for sha256 in there.hash(key, "latin-1").get("blobs", "").split():
+                wanted.setdefault(sha256, set()).add(key)
+        for id, facts in self.all_facts.items():
             if facts["state"] in ONGOING:
                 for sha256 in facts.get("blobs", "").split():
                     wanted.setdefault(sha256, set()).add(id)
-        for key in self.keys("blob") + self.keys("refs"):
+        for key in there.names("blob") + there.names("refs"):
             needs = wanted.get(key.rpartition(":")[2])
-            assert (self.client.pttl(key) == -1) == bool(needs), (key, needs)
-        for key in self.keys("refs"):
-            who = {id.decode() for id in self.client.zrange(key, 0, -1)} - {"ended"}
+            assert (there.ttl(key) == -1) == bool(needs), (key, needs)
+        for key in there.names("refs"):
+            who = set(there.texts(key)) - {"ended"}
             jobs = {name for name in who if "session:" not in name}
             assert jobs == wanted.get(key.rpartition(":")[2], set()), key
 
     def check_sessions(self):
         """What a record names is there as long as the record is, and nothing
         else is kept for it."""
-        kept = set()
-        for key in self.keys("session"):
-            ttl = self.client.pttl(key)
+        there, kept = self.there, set()
+        for key in there.names("session"):
+            ttl = there.ttl(key)
             assert ttl > 0, f"{key} lives for ever"
-            facts = self.session(key.rpartition("session:")[2])
-            for who, blobs in ((key, "files"), (f"{key}#picture", "picture")):
+            facts = there.hash(key, "latin-1")
+            who = self.root + key
+            for who, blobs in ((who, "files"), (f"{who}#picture", "picture")):
                 for sha256 in facts.get(blobs, "").split():
                     kept.add((sha256, who))
-                    lives = self.client.pttl(f"{self.root}blob:{sha256}")
+                    lives = there.ttl(f"blob:{sha256}")
                     assert lives == -1 or lives >= ttl - 100, (key, sha256)
-        for key in self.keys("refs"):
-            for who in self.client.zrange(key, 0, -1):
-                if b"session:" in who:
-                    assert (key.rpartition(":")[2], who.decode()) in kept, (key, who)
+        for key in there.names("refs"):
+            for who in there.texts(key):
+                if "session:" in who:
+                    assert (key.rpartition(":")[2], who) in kept, (key, who)
 
     def check_budgets(self):
         """What is held of a budget is held by jobs that go on, and by nobody
         twice; it lives as long as its period."""
         held = {}
-        for key in self.keys("job"):
-            facts = self.facts(key.rpartition("job:")[2])
+        for id, facts in self.all_facts.items():
             if facts.get("reserved"):
-                assert facts["state"] in ONGOING, (key, facts)
+                assert facts["state"] in ONGOING, (id, facts)
                 period, tokens, cost = facts["reserved"].split(":")
                 queue, _, tenant = queue_of(facts)
                 who = f"{queue}/{tenant}", period
                 before = held.get(who, (0, 0))
                 held[who] = before[0] + int(tokens), before[1] + int(cost)
-        for key in self.keys("spent"):
-            assert self.client.pttl(key) != -1, f"{key} lives for ever"
-            row = {k.decode(): int(v) for k, v in self.client.hgetall(key).items()}
+        for key in self.there.names("spent"):
+            assert self.there.ttl(key) != -1, f"{key} lives for ever"
+            row = {name: int(value) for name, value in self.there.hash(key).items()}
             who = key.rpartition("spent:")[2], str(row.get("period"))
             there = row.get("held_tokens", 0), row.get("held_cost", 0)
             assert not row or there == held.get(who, (0, 0)), (key, row, held)
 
     def check_events(self, id, facts):
         """Contiguous; the terminal one is there when the job is, and last."""
-        events = self.events(id)
+        entries = self.there.read(f"events:{id}", b"stream")
+        events = [msgpack.unpackb(fields[b"event"]) for _, fields in entries]
         seqs = [event["seq"] for event in events]
         last = int(facts.get("seq", 0))  # 0: job.queued will be told with the next
         assert seqs == list(range(last - len(seqs) + 1, last + 1)), f"{id}: {seqs}"

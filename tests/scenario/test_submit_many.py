@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from library import Library, Refused, job_id
+from partition import Partition
 from servers import RedisServer
 
 JOBS = 400
@@ -73,31 +74,26 @@ def neutral(queue, value):
     return value
 
 
-def what_stands(queue, key):
-    client, kind = queue.client, queue.client.type(key).decode()
-    if kind == "hash":
-        found = neutral(queue, [*client.hgetall(key).items()])
+def what_stands(queue, there, key):
+    type = there.types[key]
+    value = there.read(key, type)
+    if type == b"hash":
+        found = neutral(queue, [*value.items()])
         return sorted((name, name in TIMES or value) for name, value in found)
-    if kind == "list":
-        return client.lrange(key, 0, -1)
-    if kind == "stream":
-        return [fields[b"id"] for _, fields in client.xrange(key) if b"id" in fields]
-    if kind == "set":
-        return sorted(client.smembers(key))
-    if kind == "zset":
-        members = client.zrange(key, 0, -1)
-        return members if b":line:" in key else sorted(members)
-    return client.get(key)
+    if type == b"stream":
+        return [fields[b"id"] for _, fields in value if b"id" in fields]
+    if type == b"set" or (type == b"zset" and not key.startswith("line:")):
+        return sorted(value)
+    return value
 
 
 def all_of(queue):
     """But what counts and lists by the clock: the two are not at the same time."""
-    by_clock = tuple(queue.root + kind for kind in ("ended", "figures:"))
-    found = queue.client.scan_iter(f"{queue.root}*", count=1000)
+    there = Partition(queue.client, queue.root)
     return {
-        neutral(queue, key): neutral(queue, what_stands(queue, key))
-        for key in found
-        if not key.decode().startswith(by_clock)
+        neutral(queue, key): neutral(queue, what_stands(queue, there, key))
+        for key in there.types
+        if not key.startswith(("ended", "figures:"))
     }
 
 

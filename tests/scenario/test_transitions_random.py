@@ -251,10 +251,10 @@ class Walk:
     def check(self):
         self.queue.check()
         self.check_isolation()
-        for key in self.queue.keys("job"):
-            id = key.rpartition("job:")[2]
-            state = self.queue.state(id)
-            end = (state, self.queue.result(id), len(self.queue.events(id)))
+        there = self.queue.there
+        for id, facts in self.queue.all_facts.items():
+            state, events = facts["state"], there.read(f"events:{id}", b"stream")
+            end = (state, there.read(f"result:{id}"), len(events))
             if id in self.ended:
                 assert self.ended[id] == end, f"{id} ended as {self.ended[id]}"
             elif state in TERMINAL:
@@ -266,9 +266,8 @@ class Walk:
     def check_isolation(self):
         """No more of a tenant run than may; of a session, one that said so."""
         tenants, sessions = {}, set()
-        for key in self.queue.keys("job"):
-            facts = self.queue.facts(key.rpartition("job:")[2])
-            if facts.get("state") != "in_progress":
+        for facts in self.queue.all_facts.values():
+            if facts["state"] != "in_progress":
                 continue
             tenant = facts["tenant"]
             tenants[tenant] = tenants.get(tenant, 0) + 1
