@@ -65,8 +65,7 @@ class Stack:
         self.socket = os.path.join(self.folder, "run", "executor.sock")
         self.executor = self.borrowed = None
         if executor:
-            self.borrowed = borrow("--profile", profile)
-            self.socket, self.executor = self.borrowed.path, self.borrowed.process
+            self.take_executor()
 
     def __enter__(self):
         return self
@@ -101,8 +100,13 @@ class Stack:
 
     # -- processes
 
+    def take_executor(self):
+        """One that another stack may have had before."""
+        self.borrowed = borrow("--profile", self.profile)
+        self.socket, self.executor = self.borrowed.path, self.borrowed.process
+
     def start_executor(self, *flags):
-        """Its own, or once more the one that it has."""
+        """One of its own, or once more the one that it has taken."""
         if self.borrowed:
             assert not flags, "those that others will have are alike"
             self.borrowed.restart()

@@ -41,7 +41,7 @@ def stack(web):
 @pytest.fixture
 def python(stack):
     """The same, with an executor."""
-    stack.start_executor()
+    stack.take_executor()
     return stack
 
 

@@ -20,12 +20,6 @@ def stack():
         yield stack
 
 
-@pytest.fixture
-def executor():
-    with Executor("--profile", "bare") as executor:
-        yield executor
-
-
 def submit_many(stack, count, code="6 * 7"):
     return [stack.submit(kind="code", cells=[code]) for _ in range(count)]
 

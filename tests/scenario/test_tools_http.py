@@ -278,8 +278,8 @@ def test_a_second_run_makes_no_call_twice(stack, web):
 
 
 def test_waiting_for_a_tool_is_not_running(stack, web):
-    stack.consumer(cell_time="500ms")
+    stack.consumer(cell_time="1500ms")
     job = stack.submit(kind="code", cells=["slow_look('x')['path']"])
     wait_until(lambda: web.seen["/slow-look?query=x"] == 1, what="it is asked")
-    threading.Timer(1.5, web.let_go.set).start()
+    threading.Timer(3, web.let_go.set).start()
     assert stack.result(job)["cells"][0].get("result") == "'/slow-look?query=x'"

@@ -98,7 +98,7 @@ def test_many_at_once_and_python_in_its_order(stack, web):
         asks("search", {"query": "3"}, "d"),
     ]
     stack.model.script([{"tool_calls": calls}, {"text": "done"}])
-    stack.start_executor()
+    stack.take_executor()
     stack.consumer()
     job = stack.submit(prompt="go")
     wait_until(lambda: len(web.asked) == 2, what="both are asked")
