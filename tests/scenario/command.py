@@ -14,11 +14,14 @@ QUERN = binary("quern")
 
 
 class Command:
-    """In a folder of its own, with an environment that holds nothing else."""
+    """In a folder of its own, with an environment that holds little else."""
 
     def __init__(self, url, cwd, program=QUERN):
         self.program = str(program)
         self.env = {"PATH": os.environ["PATH"], "HOME": str(cwd), "REDIS_URL": url}
+        # doctor tries the walls where no executor answers, which takes seconds
+        # when libraries are loaded for it.
+        self.env["QUERN_PROFILE"] = "bare"
         self.cwd = cwd
 
     def start(self, *args, stdin="", stdout=subprocess.PIPE, **env):

@@ -24,7 +24,7 @@ open("sum.txt", "w").write(str(sum(int(row["sold"]) for row in rows)))
 
 @pytest.fixture(scope="module")
 def stack():
-    with Stack(redis={"port": free_port()}) as stack:
+    with Stack(redis={"port": free_port()}, profile="science") as stack:
         stack.consumer()
         yield stack
 

@@ -27,6 +27,7 @@ def doctor(*by, **env):
             "HOME": "/nowhere",
             "REDIS_URL": "unix:///nowhere/r.sock",
             "QUERN_EXECUTOR": "/nowhere/executor.sock",
+            "QUERN_PROFILE": "bare",
             **env,
         },
         capture_output=True,

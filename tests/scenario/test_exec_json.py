@@ -60,7 +60,7 @@ def members(value, path=""):
 
 @pytest.fixture(scope="module")
 def stack():
-    with Stack(redis={"port": free_port()}) as stack:
+    with Stack(redis={"port": free_port()}, profile="science") as stack:
         stack.consumer()
         yield stack
 

@@ -2,11 +2,12 @@
 answer."""
 
 import pytest
+from pictures import show
 from servers import Process, binary
 from stack import Stack, call_of
 
 URL = "https://files.example/{blob}/{name}?job={job}"
-DRAW = "import matplotlib.pyplot as p\np.plot([1]);\nopen('out.csv', 'w').write('1')"
+DRAW = show(1) + "\nopen('out.csv', 'w').write('1')"
 
 
 @pytest.fixture(scope="module")
