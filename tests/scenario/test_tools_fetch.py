@@ -37,6 +37,34 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 LINES = "".join(f"<p>line {i} 中文</p>" for i in range(6_000)).encode()
 
 
+# Made once: the large ones take a second of CPU.
+PAGES = {
+    "/page": (PAGE.encode(), HTML),
+    "/json": (b'{"a": [1, 2]}', {"Content-Type": "application/json"}),
+    "/text": ("a\nb 中".encode(), {"Content-Type": "text/plain"}),
+    "/gbk": (
+        "中文".encode("gbk"),
+        {"Content-Type": "text/html;charset=GB2312"},
+    ),
+    "/meta": (
+        b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"),
+        {"Content-Type": "text/html"},
+    ),
+    "/pdf": (b"%PDF-1.7 \0\1", {"Content-Type": "application/pdf"}),
+    "/largepdf": (b"%PDF" * 800_000, {"Content-Type": "application/pdf"}),
+    "/png": (b"\x89PNG\0", {"Content-Type": "image/png"}),
+    "/lies": (b"text\0\1\2", {"Content-Type": "text/plain"}),
+    "/untyped": (b"<!DOCTYPE html><p>page", {}),
+    "/lines": (LINES, HTML),
+    "/packed": (gzip.compress(PAGE.encode()), {**HTML, **GZIP}),
+    "/bomb": (gzip.compress(bytes(64 << 20)), {**HTML, **GZIP}),
+    "/spaces": (gzip.compress(b" " * (64 << 20)), {**HTML, **GZIP}),
+    "/huge": (b"word " * 1_000_000, {"Content-Type": "text/plain"}),
+    "/deep": (b"<div>" * 400_000 + b"x" * 90_000, HTML),
+    "/bold": ("".join(f"<p><b a={i}>" for i in range(9000)).encode(), HTML),
+}
+
+
 class Pages(Web):
     """Whatever a server may send."""
 
@@ -49,34 +77,9 @@ class Pages(Web):
             return 200, b"arrived", {"Content-Type": "text/plain"}
         if path == "/to":
             return 302, b"moved", {"Location": query, "Set-Cookie": "a=b"}
-        pages = {
-            "/page": (PAGE.encode(), HTML),
-            "/json": (b'{"a": [1, 2]}', {"Content-Type": "application/json"}),
-            "/text": ("a\nb 中".encode(), {"Content-Type": "text/plain"}),
-            "/gbk": (
-                "中文".encode("gbk"),
-                {"Content-Type": "text/html;charset=GB2312"},
-            ),
-            "/meta": (
-                b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"),
-                {"Content-Type": "text/html"},
-            ),
-            "/pdf": (b"%PDF-1.7 \0\1", {"Content-Type": "application/pdf"}),
-            "/largepdf": (b"%PDF" * 800_000, {"Content-Type": "application/pdf"}),
-            "/png": (b"\x89PNG\0", {"Content-Type": "image/png"}),
-            "/lies": (b"text\0\1\2", {"Content-Type": "text/plain"}),
-            "/untyped": (b"<!DOCTYPE html><p>page", {}),
-            "/lines": (LINES, HTML),
-            "/packed": (gzip.compress(PAGE.encode()), {**HTML, **GZIP}),
-            "/bomb": (gzip.compress(bytes(64 << 20)), {**HTML, **GZIP}),
-            "/spaces": (gzip.compress(b" " * (64 << 20)), {**HTML, **GZIP}),
-            "/huge": (b"word " * 1_000_000, {"Content-Type": "text/plain"}),
-            "/deep": (b"<div>" * 400_000 + b"x" * 90_000, HTML),
-            "/bold": ("".join(f"<p><b a={i}>" for i in range(9000)).encode(), HTML),
-        }
-        if path not in pages:
+        if path not in PAGES:
             return 404, b"nothing here", {}
-        return 200, *pages[path]
+        return 200, *PAGES[path]
 
 
 @pytest.fixture(scope="module")
