@@ -9,7 +9,6 @@ PNG = base64.b64decode(
     "awAAAABJRU5ErkJggg=="
 )
 SHOW = f"""
-from IPython.display import display
 class P:
     def _repr_png_(self): return {PNG!r} + bytes(SIZE)
 display(P())"""

@@ -15,7 +15,7 @@ PICTURE = "import base64\npng = lambda n: {'image/svg+xml': f'<svg xmlns=\"http:
 
 @pytest.fixture(scope="module")
 def stack():
-    with Stack(redis={"port": free_port()}) as stack:
+    with Stack(redis={"port": free_port()}, profile="science") as stack:
         stack.consumer()
         yield stack
 
