@@ -237,7 +237,7 @@ class Executor:
 
     def start(self, args):
         self.process = Process(args, env=self.env).start()
-        self.process.wait_for("executor.ready")
+        self.process.wait_for("executor.ready", PATIENCE_S)
         self.connection = self.connect()
 
     def restart(self):
