@@ -49,12 +49,30 @@ local function fact(name, value)
     return value ~= "" and value or nil
 end
 
+-- A job that has no facts yet. The members that are nil make Lua reserve room
+-- for as many facts as a job that runs has, and for the changes of a start: a
+-- table that grows is made anew each time its size doubles.
+local function room_for_facts(root, id, key)
+    return {
+        root = root, id = id, key = key, fenced = false,
+        changes = {
+            nil, nil, nil, nil, nil, nil, nil, nil,
+            nil, nil, nil, nil, nil, nil, nil, nil,
+        },
+        body = nil, state = nil, queue = nil, tenant = nil, session = nil,
+        epoch = nil, attempts = nil, submitted_at = nil, started_at = nil,
+        entry = nil, place = nil, owner = nil, lease_ms = nil, seq = nil,
+        journal = nil, finished_at = nil,
+    }
+end
+
 -- The job with the facts of those names, or with all of them; nil when there is
 -- no such job. A fact that is not in names reads as its default, so a function
 -- may use only what it has asked for. tenant and session are encoded, as keys
 -- have them; the hash has the labels themselves.
 local function load(root, id, names)
-    local key, job = root .. "job:" .. id, {}
+    local key = root .. "job:" .. id
+    local job = room_for_facts(root, id, key)
     if names then
         local values = redis.pcall("HMGET", key, unpack(names))
         for i, name in ipairs(names) do
@@ -69,14 +87,26 @@ local function load(root, id, names)
     if not job.state then return nil end
     if job.tenant then job.tenant = encode(job.tenant) end
     if job.session then job.session = encode(job.session) end
-    job.root, job.id, job.key, job.changes = root, id, key, {}
-    job.fenced, job.body = false, nil
     return setmetatable(job, OF_JOB)
 end
 
--- A number as text: Redis reads an argument that is a text much faster.
-local function text(value)
-    return type(value) == "number" and ("%d"):format(value) or value
+-- A number as text: Redis reads an argument that is a text much faster. To make
+-- one takes as long as a short command of Redis, and the jobs of a batch have
+-- times and small numbers in common, so the texts are kept. They outlive a
+-- call, so they are forgotten when there are many.
+local text
+do
+    local MOST_TEXTS_KEPT = 1024
+    local texts, texts_kept = {}, 0
+
+    function text(value)
+        local known = texts[value]
+        if known or type(value) ~= "number" then return known or value end
+        if texts_kept == MOST_TEXTS_KEPT then texts, texts_kept = {}, 0 end
+        known = ("%d"):format(value)
+        texts[value], texts_kept = known, texts_kept + 1
+        return known
+    end
 end
 
 -- A job that is not in Redis yet. The members that are nil here make Lua
@@ -84,8 +114,8 @@ end
 local function new_job(root, id, now)
     return setmetatable({
         root = root, id = id, key = root .. "job:" .. id, submitted_at = now,
-        changes = { "submitted_at", text(now) }, state = nil, place = nil,
-        body = nil,
+        changes = { "submitted_at", text(now), nil, nil, nil, nil, nil, nil },
+        state = nil, place = nil, body = nil,
     }, OF_JOB)
 end
 
@@ -141,16 +171,27 @@ end
 -- ------------------------------------------------------------------ events
 
 -- The bytes of an event: a map of six members (\134 is 0x86). data is the bytes
--- of the caller's map, which are not read.
-local function event_bytes(seq, at, attempt, type, data)
-    return "\134" .. cmsgpack.pack("v", 1, "seq", seq, "at", at,
-        "attempt", attempt, "type", type, "data") .. data
+-- of the caller's map, which are not read. The bytes before data are kept: jobs
+-- that end in one call often have them in common.
+local event_bytes
+do
+    local head, head_seq, head_at, head_attempt, head_type
+
+    function event_bytes(seq, at, attempt, type, data)
+        if at ~= head_at or seq ~= head_seq or attempt ~= head_attempt
+            or type ~= head_type then
+            head = "\134" .. cmsgpack.pack("v", 1, "seq", seq, "at", at,
+                "attempt", attempt, "type", type, "data")
+            head_seq, head_at, head_attempt, head_type = seq, at, attempt, type
+        end
+        return head .. data
+    end
 end
 
 -- Appends an event; its seq is the entry's id. The stream is trimmed at every
 -- hundredth only: Redis removes whole nodes, which hold a hundred entries.
 local function append(stream, seq, event)
-    local entry = ("%d-0"):format(seq)
+    local entry = text(seq) .. "-0"
     if seq % 100 == 0 then
         return redis.pcall("XADD", stream, "MAXLEN", "~", MAX_EVENTS, entry,
             "event", event)

@@ -108,7 +108,7 @@ do
         if (last - first) % 2 == 0 then
             return nil, refuse("BADARG", "'%s' has no value", args[last])
         end
-        local given = { id = nil, job = nil }
+        local given = { id = nil, job = nil, pairs = nil, tenant = nil }
         for i = first, last, 2 do
             local name, value = args[i], args[i + 1]
             local read, refusal = READERS[name], nil

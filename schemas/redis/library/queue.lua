@@ -359,9 +359,8 @@ local function enter(job, now, settings, comes_back)
     enter_streams(job, now, settings, comes_back)
 end
 
--- The same for a job of a batch.
-local function enter_new(job, now, batch)
-    local known = tenant_of(batch, job.queue, job.tenant)
+-- The same for a job of a batch. known: what tenant_of() answers for it.
+local function enter_new(job, now, batch, known)
     leave_behind(job)
     known.laned = known.laned or has_lane(job)
     if known.laned then return gather_in_lane(job, batch, known) end

@@ -189,7 +189,7 @@ local function submit_given(batch, given, now)
     if not_before > now then
         schedule(job, not_before, "scheduled", "schedule")
     elseif not falls_in(job, now) then
-        enter_new(job, now, batch)
+        enter_new(job, now, batch, known)
     end
     if job.place == "" or not job.body then
         redis.call("SET", body_key(job), given.job)
