@@ -277,6 +277,51 @@ def test_many_end_in_one_step_and_each_is_answered(queue):
     refused("BADARG", queue.call, "finish_many", *args[:8] * 513)
 
 
+def test_each_of_many_ends_has_its_own_event(queue):
+    """They share what they have in common, and nothing else."""
+    for number in range(4):
+        queue.submit(job_id(number))
+    jobs = queue.take_jobs(count=4)
+    queue.release(jobs[1].id, jobs[1].epoch)
+    [jobs[1]] = queue.take_jobs(count=1)
+    queue.release(jobs[1].id, jobs[1].epoch)
+    [jobs[1]] = queue.take_jobs(count=1)
+    queue.event(jobs[2].id, jobs[2].epoch, "message.delta", pack(text="x"))
+    states = ["completed", "completed", "completed", "failed"]
+    args = [
+        part
+        for job, state in zip(jobs, states)
+        for part in (job.id, job.epoch, state, pack(v=1), pack(ms=int(job.id[-1])))
+        + ("", 0, 0, 0, 0)
+    ]
+    queue.call("finish_many", *args)
+    last = [queue.events(job.id)[-1] for job in jobs]
+    for event in last:
+        del event["at"]
+    assert last == [
+        {
+            "v": 1,
+            "seq": seq,
+            "attempt": 1,
+            "type": f"job.{state}",
+            "data": {"ms": number},
+        }
+        for number, (seq, state) in enumerate(zip((3, 7, 4, 3), states))
+    ]
+
+
+def test_fields_that_are_no_facts_change_nothing(queue):
+    """The hash may have fields of any name: anybody may have written them."""
+    queue.submit(A)
+    job = queue.begin()
+    names = ("root", "id", "key", "changes", "fenced", "body")
+    queue.client.hset(f"{queue.root}job:{A}", mapping=dict.fromkeys(names, "x"))
+    assert queue.beat("c", (A, job.epoch)) == [(1, 0)]
+    assert queue.finish(A, job.epoch) == "completed"
+    assert queue.state(A) == "completed" and queue.result(A) is not None
+
+
+
 # ------------------------------------------------------------------- fencing
 
 

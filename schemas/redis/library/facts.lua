@@ -3,13 +3,6 @@
 -- A step loads a job, changes it by set(), and writes all changes by one
 -- save(). A function that loads a job and does not save it changes nothing.
 
--- Facts that are numbers; all others are texts.
-local NUMBERS = {
-    epoch = true, attempts = true, errors = true, crashes = true, seq = true,
-    told = true, submitted_at = true, started_at = true, deadline_at = true,
-    not_before = true, lease_ms = true, cancel = true, limited = true,
-    approval_until = true,
-}
 -- The value of a fact that the hash does not have. Defaults are not written, so
 -- that the hash of a waiting job stays small.
 local ABSENT = {
@@ -36,78 +29,87 @@ local function body_key(job)
     return job.root .. "body:" .. job.id
 end
 
--- The value of a fact as the library uses it. A value that only somebody else
--- can have written must not raise an error: one broken job would stop the walk
--- over all jobs that wait behind it.
-local function fact(name, value)
-    if NUMBERS[name] then
-        local whole = tonumber(value) -- quicker than number()
-        local fits = whole and whole >= 0 and whole < 1e15 and whole % 1 == 0
-        return fits and whole or 0
-    end
-    if name == "priority" and not AGE_MS[value] then return nil end
-    return value ~= "" and value or nil
-end
-
--- A job that has no facts yet. The members that are nil make Lua reserve room
--- for as many facts as a job that runs has, and for the changes of a start: a
--- table that grows is made anew each time its size doubles.
-local function room_for_facts(root, id, key)
-    return {
-        root = root, id = id, key = key, fenced = false,
-        changes = {
-            nil, nil, nil, nil, nil, nil, nil, nil,
-            nil, nil, nil, nil, nil, nil, nil, nil,
-        },
-        body = nil, state = nil, queue = nil, tenant = nil, session = nil,
-        epoch = nil, attempts = nil, submitted_at = nil, started_at = nil,
-        entry = nil, place = nil, owner = nil, lease_ms = nil, seq = nil,
-        journal = nil, finished_at = nil,
-    }
-end
-
--- The job with the facts of those names, or with all of them; nil when there is
--- no such job. A fact that is not in names reads as its default, so a function
--- may use only what it has asked for. tenant and session are encoded, as keys
--- have them; the hash has the labels themselves.
-local function load(root, id, names)
-    local key = root .. "job:" .. id
-    local job = room_for_facts(root, id, key)
-    if names then
-        local values = redis.pcall("HMGET", key, unpack(names))
-        for i, name in ipairs(names) do
-            if values[i] then job[name] = fact(name, values[i]) end
-        end
-    else
-        local values = redis.pcall("HGETALL", key)
-        for i = 1, #values, 2 do
-            job[values[i]] = fact(values[i], values[i + 1])
-        end
-    end
-    if not job.state then return nil end
-    if job.tenant then job.tenant = encode(job.tenant) end
-    if job.session then job.session = encode(job.session) end
-    return setmetatable(job, OF_JOB)
-end
-
--- A number as text: Redis reads an argument that is a text much faster. To make
--- one takes as long as a short command of Redis, and the jobs of a batch have
--- times and small numbers in common, so the texts are kept. They outlive a
--- call, so they are forgotten when there are many.
-local text
+local load
 do
-    local MOST_TEXTS_KEPT = 1024
-    local texts, texts_kept = {}, 0
+    -- Facts that are numbers; all others are texts.
+    local NUMBERS = {
+        epoch = true, attempts = true, errors = true, crashes = true,
+        seq = true, told = true, submitted_at = true, started_at = true,
+        deadline_at = true, not_before = true, lease_ms = true, cancel = true,
+        limited = true, approval_until = true,
+    }
 
-    function text(value)
-        local known = texts[value]
-        if known or type(value) ~= "number" then return known or value end
-        if texts_kept == MOST_TEXTS_KEPT then texts, texts_kept = {}, 0 end
-        known = ("%d"):format(value)
-        texts[value], texts_kept = known, texts_kept + 1
-        return known
+    -- The number that a fact holds; 0 for what is none. A text that is longer
+    -- than the library writes it is not kept.
+    local whole_of = remembering(function(value)
+        local whole = tonumber(value) -- quicker than number()
+        if not (whole and whole >= 0 and whole < 1e15 and whole % 1 == 0) then
+            return 0
+        end
+        return whole, #value < 16
+    end)
+
+    -- The value of a fact as the library uses it. A value that only somebody
+    -- else can have written must not raise an error: one broken job would stop
+    -- the walk over all jobs that wait behind it.
+    local function fact(name, value)
+        if NUMBERS[name] then return whole_of(value) end
+        if name == "priority" and not AGE_MS[value] then return nil end
+        return value ~= "" and value or nil
+    end
+
+    -- A table without members, and with room for as many as a job that runs
+    -- has: a table that grows is made anew each time its size doubles.
+    local function room_for_facts()
+        return {
+            root = nil, id = nil, key = nil, changes = nil, fenced = nil,
+            body = nil, state = nil, queue = nil, tenant = nil, session = nil,
+            epoch = nil, attempts = nil, submitted_at = nil, started_at = nil,
+            entry = nil, place = nil, owner = nil, lease_ms = nil, seq = nil,
+            journal = nil, finished_at = nil,
+        }
+    end
+
+    -- The same for the changes of a start: eight names and values.
+    local function room_for_changes()
+        return {
+            nil, nil, nil, nil, nil, nil, nil, nil,
+            nil, nil, nil, nil, nil, nil, nil, nil,
+        }
+    end
+
+    -- The job with the facts of those names, or with all of them; nil when there
+    -- is no such job. A fact that is not in names reads as its default, so a
+    -- function may use only what it has asked for. tenant and session are
+    -- encoded, as keys have them; the hash has the labels themselves. What is
+    -- not a fact is set last: the hash may have fields of these names, too.
+    function load(root, id, names)
+        local key, job = root .. "job:" .. id, room_for_facts()
+        if names then
+            local values = redis.pcall("HMGET", key, unpack(names))
+            for i, name in ipairs(names) do
+                if values[i] then job[name] = fact(name, values[i]) end
+            end
+        else
+            local values = redis.pcall("HGETALL", key)
+            for i = 1, #values, 2 do
+                job[values[i]] = fact(values[i], values[i + 1])
+            end
+        end
+        if not job.state then return nil end
+        if job.tenant then job.tenant = encode(job.tenant) end
+        if job.session then job.session = encode(job.session) end
+        job.root, job.id, job.key = root, id, key
+        job.changes, job.fenced, job.body = room_for_changes(), false, nil
+        return setmetatable(job, OF_JOB)
     end
 end
+
+-- A number as text: Redis reads an argument that is a text much faster.
+local text = remembering(function(value)
+    if type(value) ~= "number" then return value end
+    return ("%d"):format(value), true
+end)
 
 -- A job that is not in Redis yet. The members that are nil here make Lua
 -- reserve room for the facts that every job gets.
