@@ -219,17 +219,42 @@ void glyph_add_name(struct buf *out, struct view text)
         out->data[start] = '_';
 }
 
+/* JSON has control characters (line feeds) only between values: within a string
+ * it writes them as escapes. */
+static bool is_json(uint32_t code)
+{
+    return code == GLYPH_BAD || code < 0x20 || !is_hidden(code);
+}
+
+/* How many bytes at the beginning stay as they are. Nearly all of a log is
+ * ASCII, and a consumer writes two lines for each job. */
+static size_t json_run(struct view json)
+{
+    size_t at = 0;
+
+    while (at < json.len) {
+        struct view rest = { json.data + at, json.len - at };
+        size_t len = 1;
+
+        if ((unsigned char)json.data[at] >= 0x7f &&
+            !is_json(glyph_at(rest, &len)))
+            return at;
+        at += len;
+    }
+    return at;
+}
+
 void glyph_add_json(struct buf *out, struct view json)
 {
     while (json.len > 0) {
-        size_t len;
-        uint32_t code = glyph_at(json, &len);
+        size_t len = json_run(json);
 
-        /* JSON has control characters (line feeds) only between values: within
-         * a string it writes them as escapes. */
-        if (code == GLYPH_BAD || code < 0x20 || !is_hidden(code))
-            buf_append(out, json.data, len);
-        else if (code < 0x10000)
+        buf_append(out, json.data, len);
+        json = (struct view){ json.data + len, json.len - len };
+        if (json.len == 0)
+            return;
+        uint32_t code = glyph_at(json, &len);
+        if (code < 0x10000)
             buf_printf(out, "\\u%04x", (unsigned int)code);
         else
             buf_printf(out, "\\u%04x\\u%04x",
