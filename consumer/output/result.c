@@ -141,12 +141,22 @@ static void collect_cells(struct result_writer *writer)
     apply_updates(writer);
 }
 
+static size_t least(size_t one, size_t other)
+{
+    return one < other ? one : other;
+}
+
+/* Room is made for as many as there may be: most jobs have no image and no
+ * file, and clearing room for MAX_IMAGES would take time in every job. */
 static void collect_images(struct result_writer *writer)
 {
+    size_t count = 0;
     const struct conversation *conversation = writer->conversation;
     struct list *list = &writer->result.images;
+    for (size_t i = 0; i < conversation->result_count; i++)
+        count += conversation->results[i].images.count;
     struct image_ref *images =
-        arena_alloc(&writer->arena, MAX_IMAGES * sizeof(*images));
+        arena_alloc(&writer->arena, least(count, MAX_IMAGES) * sizeof(*images));
     list->items = images;
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct list *some = &conversation->results[i].images;
@@ -174,8 +184,11 @@ static void add_file(struct list *list, const struct file_ref *file)
 static void collect_files(struct result_writer *writer)
 {
     const struct conversation *conversation = writer->conversation;
-    writer->result.files.items =
-        arena_alloc(&writer->arena, MAX_FILES * sizeof(struct file_ref));
+    size_t count = 0;
+    for (size_t i = 0; i < conversation->result_count; i++)
+        count += conversation->results[i].files.count;
+    writer->result.files.items = arena_alloc(
+        &writer->arena, least(count, MAX_FILES) * sizeof(struct file_ref));
     for (size_t i = 0; i < conversation->result_count; i++) {
         const struct list *some = &conversation->results[i].files;
         for (size_t j = 0; j < some->count; j++)
