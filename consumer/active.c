@@ -84,13 +84,13 @@ static bool is_one_of(const char *const *list, size_t count, struct view text)
 
 /* ------------------------------------------------------------------ reading */
 
-static bool begins(struct view text, const char *head)
+static bool active_begins(struct view text, const char *head)
 {
     size_t len = strlen(head);
     return text.len >= len && strncasecmp(text.data, head, len) == 0;
 }
 
-static struct view skip(struct view text, size_t bytes)
+static struct view active_skip(struct view text, size_t bytes)
 {
     bytes = bytes < text.len ? bytes : text.len;
     return (struct view){ text.data + bytes, text.len - bytes };
@@ -105,16 +105,16 @@ static struct view until(struct view text, const char *ends)
     return (struct view){ text.data, len };
 }
 
-static struct view skip_blanks(struct view text)
+static struct view active_skip_blanks(struct view text)
 {
     while (text.len > 0 && byte_is_of(text.data[0], " \t\r\n"))
-        text = skip(text, 1);
+        text = active_skip(text, 1);
     return text;
 }
 
 /* Where a word in small letters begins, whatever its case there; NULL: nowhere.
  */
-static const char *find(struct view text, const char *word)
+static const char *active_find_word(struct view text, const char *word)
 {
     size_t len = strlen(word);
     for (size_t i = 0; i + len <= text.len; i++)
@@ -127,7 +127,7 @@ static const char *find(struct view text, const char *word)
 static struct view without_prefix(struct view name)
 {
     const char *colon = memrchr(name.data, ':', name.len);
-    return colon ? skip(name, (size_t)(colon - name.data) + 1) : name;
+    return colon ? active_skip(name, (size_t)(colon - name.data) + 1) : name;
 }
 
 /* ------------------------------------------------------------------- values */
@@ -142,12 +142,13 @@ static bool is_literal(struct view value)
         return false;
     for (const char *at; (at = memchr(value.data, '&', value.len));) {
         size_t i = 0;
-        value = skip(value, (size_t)(at - value.data));
-        while (i < sizeof(names) / sizeof(*names) && !begins(value, names[i]))
+        value = active_skip(value, (size_t)(at - value.data));
+        while (i < sizeof(names) / sizeof(*names) &&
+               !active_begins(value, names[i]))
             i++;
         if (i == sizeof(names) / sizeof(*names))
             return false;
-        value = skip(value, 1);
+        value = active_skip(value, 1);
     }
     return true;
 }
@@ -158,11 +159,11 @@ static bool draws_from_inside(struct view value)
     static const char *const ways[] = { "@", "image(", "image-set(", "src(",
                                         "expression(" };
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
-        if (find(value, ways[i]))
+        if (active_find_word(value, ways[i]))
             return false;
-    for (const char *at; (at = find(value, "url("));) {
-        value = skip(value, (size_t)(at - value.data) + strlen("url("));
-        if (!begins(value, "#"))
+    for (const char *at; (at = active_find_word(value, "url("));) {
+        value = active_skip(value, (size_t)(at - value.data) + strlen("url("));
+        if (!active_begins(value, "#"))
             return false;
     }
     return true;
@@ -171,19 +172,20 @@ static bool draws_from_inside(struct view value)
 static bool is_inside(struct view address)
 {
     for (size_t i = 0; i < sizeof(bitmaps) / sizeof(*bitmaps); i++)
-        if (begins(address, bitmaps[i]))
+        if (active_begins(address, bitmaps[i]))
             return true;
-    return begins(address, "#");
+    return active_begins(address, "#");
 }
 
 static bool attribute_is_passive(struct view name, struct view value)
 {
     struct view own = without_prefix(name);
-    if (view_is(name, "xmlns") || begins(name, "xmlns:"))
+    if (view_is(name, "xmlns") || active_begins(name, "xmlns:"))
         return is_literal(value);
-    if (begins(own, "on") || begins(own, "src") || view_is(own, "base"))
+    if (active_begins(own, "on") || active_begins(own, "src") ||
+        view_is(own, "base"))
         return false;
-    if (begins(own, "href"))
+    if (active_begins(own, "href"))
         return is_literal(value) && is_inside(value);
     return is_literal(value) && draws_from_inside(value);
 }
@@ -195,18 +197,18 @@ static bool read_attribute(struct view *text)
 {
     struct view name = until(*text, " \t\r\n=/><\"'"), value;
     char quote[2] = "";
-    *text = skip_blanks(skip(*text, name.len));
-    if (name.len == 0 || !begins(*text, "="))
+    *text = active_skip_blanks(active_skip(*text, name.len));
+    if (name.len == 0 || !active_begins(*text, "="))
         return false;
-    *text = skip_blanks(skip(*text, 1));
+    *text = active_skip_blanks(active_skip(*text, 1));
     if (text->len == 0 || (text->data[0] != '"' && text->data[0] != '\''))
         return false;
     quote[0] = text->data[0];
-    *text = skip(*text, 1);
+    *text = active_skip(*text, 1);
     value = until(*text, quote);
     if (value.len == text->len || memchr(value.data, '<', value.len))
         return false;
-    *text = skip(*text, value.len + 1);
+    *text = active_skip(*text, value.len + 1);
     return attribute_is_passive(name, value);
 }
 
@@ -214,7 +216,7 @@ static bool read_attribute(struct view *text)
 static bool read_style(struct view *text)
 {
     struct view sheet = until(*text, "<");
-    *text = skip(*text, sheet.len);
+    *text = active_skip(*text, sheet.len);
     return is_literal(sheet) && !memchr(sheet.data, '&', sheet.len) &&
            draws_from_inside(sheet);
 }
@@ -222,22 +224,22 @@ static bool read_style(struct view *text)
 /* Reads <name a="b" ...> or </name>, behind its "<". */
 static bool read_tag(struct view *text)
 {
-    bool is_end = begins(*text, "/"), is_empty;
-    *text = skip(*text, is_end);
+    bool is_end = active_begins(*text, "/"), is_empty;
+    *text = active_skip(*text, is_end);
     struct view name = until(*text, " \t\r\n/><\"'=");
-    *text = skip_blanks(skip(*text, name.len));
+    *text = active_skip_blanks(active_skip(*text, name.len));
     if (!IS_ONE_OF(elements, without_prefix(name)))
         return false;
     while (text->len > 0 && !byte_is_of(text->data[0], "/>")) {
         if (is_end || !read_attribute(text))
             return false;
-        *text = skip_blanks(*text);
+        *text = active_skip_blanks(*text);
     }
-    is_empty = begins(*text, "/");
-    *text = skip(*text, is_empty);
-    if (!begins(*text, ">"))
+    is_empty = active_begins(*text, "/");
+    *text = active_skip(*text, is_empty);
+    if (!active_begins(*text, ">"))
         return false;
-    *text = skip(*text, 1);
+    *text = active_skip(*text, 1);
     return is_end || is_empty || !view_is(without_prefix(name), "style") ||
            read_style(text);
 }
@@ -246,31 +248,32 @@ static bool read_tag(struct view *text)
  */
 static bool read_comment(struct view *text)
 {
-    const char *end = find(*text, "-->");
+    const char *end = active_find_word(*text, "-->");
     struct view words = { text->data, end ? (size_t)(end - text->data) : 0 };
-    if (!end || memchr(words.data, '>', words.len) || find(words, "--") ||
-        begins(words, "-"))
+    if (!end || memchr(words.data, '>', words.len) ||
+        active_find_word(words, "--") || active_begins(words, "-"))
         return false;
-    *text = skip(*text, words.len + strlen("-->"));
+    *text = active_skip(*text, words.len + strlen("-->"));
     return true;
 }
 
 /* Reads what may stand before an image: <?xml ...?> and <!DOCTYPE svg ...>. */
-static bool read_head(struct view *text)
+static bool active_read_prolog(struct view *text)
 {
     struct view words;
-    *text = skip_blanks(*text);
-    if (begins(*text, "<?xml ")) {
+    *text = active_skip_blanks(*text);
+    if (active_begins(*text, "<?xml ")) {
         words = until(*text, ">");
-        if (find(words, "encoding") && !find(words, "utf-8"))
+        if (active_find_word(words, "encoding") &&
+            !active_find_word(words, "utf-8"))
             return false;
-        *text = skip_blanks(skip(*text, words.len + 1));
+        *text = active_skip_blanks(active_skip(*text, words.len + 1));
     }
-    if (begins(*text, "<!DOCTYPE ")) {
+    if (active_begins(*text, "<!DOCTYPE ")) {
         words = until(*text, ">");
         if (memchr(words.data, '[', words.len))
             return false;
-        *text = skip(*text, words.len + 1);
+        *text = active_skip(*text, words.len + 1);
     }
     return true;
 }
@@ -278,15 +281,15 @@ static bool read_head(struct view *text)
 static bool svg_is_passive(struct view text)
 {
     if (!view_is_utf8(text) || memchr(text.data, '\0', text.len) ||
-        !read_head(&text))
+        !active_read_prolog(&text))
         return false;
     for (;;) {
-        text = skip(text, until(text, "<").len);
+        text = active_skip(text, until(text, "<").len);
         if (text.len == 0)
             return true;
-        text = skip(text, 1);
-        bool is_comment = begins(text, "!--");
-        text = skip(text, is_comment ? strlen("!--") : 0);
+        text = active_skip(text, 1);
+        bool is_comment = active_begins(text, "!--");
+        text = active_skip(text, is_comment ? strlen("!--") : 0);
         if (!(is_comment ? read_comment(&text) : read_tag(&text)))
             return false;
     }

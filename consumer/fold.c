@@ -63,7 +63,7 @@ static void keep_all(struct fold *fold)
     current(fold)->begun = false;
 }
 
-static void add(struct fold *fold, struct view text)
+static void fold_add_text(struct fold *fold, struct view text)
 {
     struct fold_row *row = current(fold);
     if (row->text.len + text.len > LINE_BYTES) {
@@ -101,7 +101,7 @@ static void make_room(struct fold *fold)
 }
 
 /* To the next line, which is there already when the cursor had gone up. */
-static void go_down(struct fold *fold)
+static void fold_go_down(struct fold *fold)
 {
     current(fold)->windows |= fold->returned;
     fold->returned = false;
@@ -138,14 +138,14 @@ static void add_symbol(struct fold *fold, unsigned char byte)
 {
     char symbol[] = { '\xe2', '\x90',
                       (char)(byte == DEL ? 0xa1 : 0x80 + byte) };
-    add(fold, (struct view){ symbol, sizeof(symbol) });
+    fold_add_text(fold, (struct view){ symbol, sizeof(symbol) });
     fold->changed = true;
 }
 
 static void take_control(struct fold *fold, unsigned char byte)
 {
     if (byte == '\n') {
-        go_down(fold);
+        fold_go_down(fold);
         return;
     }
     if (byte == '\r') {
@@ -162,7 +162,7 @@ static void take_control(struct fold *fold, unsigned char byte)
     if (byte == '\b')
         take_back(fold);
     else if (byte == '\t')
-        add(fold, VIEW("\t"));
+        fold_add_text(fold, VIEW("\t"));
     else
         add_symbol(fold, byte);
 }
@@ -221,7 +221,7 @@ static void take_escape(struct fold *fold, unsigned char byte)
         take_control(fold, byte);
 }
 
-static bool is_plain(unsigned char byte)
+static bool fold_is_plain(unsigned char byte)
 {
     return byte >= 0x20 && byte != DEL;
 }
@@ -231,11 +231,11 @@ void fold_add(struct fold *fold, struct view bytes)
     for (size_t at = 0; at < bytes.len;) {
         size_t end = at;
         while (fold->state == FOLD_TEXT && end < bytes.len &&
-               is_plain((unsigned char)bytes.data[end]))
+               fold_is_plain((unsigned char)bytes.data[end]))
             end++;
         if (end > at) {
             make_room(fold);
-            add(fold, (struct view){ bytes.data + at, end - at });
+            fold_add_text(fold, (struct view){ bytes.data + at, end - at });
             at = end;
             continue;
         }
@@ -260,7 +260,7 @@ bool fold_print(struct fold *fold, struct buf *out, size_t max)
 {
     CLEANUP(buf_finish) struct buf all;
     if (fold->returned && !fold->changed)
-        add(fold, VIEW("\r"));
+        fold_add_text(fold, VIEW("\r"));
     keep_all(fold);
     buf_init(&all, fold->kept.max * 4);
     excerpt_print(&fold->kept, &all);

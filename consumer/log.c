@@ -9,7 +9,7 @@
 
 #include "schemas/message/glyph.h"
 
-static long long now_ms(void)
+static long long log_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -26,7 +26,7 @@ static void compose(struct buf *line, const char *what, json_t *rest)
     if (!object)
         abort();
     buf_init(line, 6 * strlen(object) + strlen(what) + 64);
-    buf_printf(line, "{\"at\":%lld,\"what\":\"%s\"%s", now_ms(), what,
+    buf_printf(line, "{\"at\":%lld,\"what\":\"%s\"%s", log_now_ms(), what,
                object[1] == '}' ? "" : ",");
     glyph_add_json(line, view_of(object + 1));
     buf_add(line, VIEW("\n"));

@@ -103,7 +103,7 @@ static void reload(struct consumer *consumer)
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
 }
 
-static void leave(struct consumer *consumer)
+static void consumer_leave(struct consumer *consumer)
 {
     log_line("exit", "{s:s}", "name", consumer->name);
     for (size_t i = 0; i < consumer->settings.slots; i++)
@@ -215,7 +215,8 @@ static void open_parts(struct consumer *consumer)
                                        .settled = on_tools_settled };
     struct fleet_events events = { .on_known = on_fleet_known,
                                    .on_refused = on_redis_refused };
-    struct service_events outside = { .on_exit = leave, .on_reload = reload };
+    struct service_events outside = { .on_exit = consumer_leave,
+                                      .on_reload = reload };
     consumer->service = service_new(consumer, outside);
     consumer->fleet = fleet_new(consumer, &consumer->redis, events, consumer);
     consumer->executor =
@@ -227,7 +228,7 @@ static void open_parts(struct consumer *consumer)
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
-static bool prepare(struct consumer *consumer, struct err *err)
+static bool consumer_prepare(struct consumer *consumer, struct err *err)
 {
     const struct consumer_settings *settings = &consumer->settings;
     make_name(consumer);
@@ -259,12 +260,12 @@ static bool prepare(struct consumer *consumer, struct err *err)
     return true;
 }
 
-static void serve(struct consumer *consumer)
+static void consumer_serve(struct consumer *consumer)
 {
     struct err err;
     uv_prepare_t turn;
     log_gather(consumer->loop, &turn);
-    if (prepare(consumer, &err)) {
+    if (consumer_prepare(consumer, &err)) {
         open_parts(consumer);
     } else {
         fprintf(stderr, "quern-consumer: %s\n", err.text);
@@ -304,7 +305,7 @@ int main(int argc, char **argv)
         raise_file_limit();
         fit_slots(&consumer.settings);
         uv_loop_init(&loop);
-        serve(&consumer);
+        consumer_serve(&consumer);
         uv_loop_close(&loop);
     }
     setting_finish(&settings_table, &consumer.settings);

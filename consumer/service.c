@@ -86,7 +86,7 @@ void service_ready(struct service *service)
 
 /* --------------------------------------------------------------- signals */
 
-static void leave(struct service *service)
+static void service_exit(struct service *service)
 {
     if (service->exited)
         return;
@@ -105,14 +105,14 @@ static void on_departed(void *owner)
 static void depart(struct service *service)
 {
     if (service->departed) {
-        leave(service);
+        service_exit(service);
         return;
     }
     service->departed = true;
     service->departures =
         partitions_depart(service->consumer->partitions, on_departed, service);
     if (service->departures == 0)
-        leave(service);
+        service_exit(service);
     else
         alarm_set(service->drain, DEPART_MS);
 }
@@ -153,7 +153,7 @@ static void on_patience_end(void *owner)
         depart(service);
 }
 
-static void drain(struct service *service)
+static void service_drain(struct service *service)
 {
     struct consumer *consumer = service->consumer;
     if (consumer->mode == MODE_DRAINING) {
@@ -209,7 +209,7 @@ static void on_signal(uv_signal_t *handle, int number)
         dump(consumer);
         break;
     default:
-        drain(service);
+        service_drain(service);
     }
 }
 
@@ -221,7 +221,7 @@ static void begin_wished_drain(struct service *service)
              "that back");
     service->wished = true;
     consumer->exit_code = SERVICE_EXIT_DRAINED;
-    drain(service);
+    service_drain(service);
 }
 
 static void end_wished_drain(struct service *service)

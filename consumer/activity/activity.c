@@ -69,7 +69,8 @@ enum pace activity_rested(void *owner)
     return machine_go(&activity->machine, activity->resume);
 }
 
-static enum pace end(struct activity *activity, enum activity_end how)
+static enum pace activity_end_as(struct activity *activity,
+                                 enum activity_end how)
 {
     activity->end = how;
     alarm_stop(activity->alarm);
@@ -78,12 +79,12 @@ static enum pace end(struct activity *activity, enum activity_end how)
 
 enum pace activity_done(struct activity *activity)
 {
-    return end(activity, ACTIVITY_OVER);
+    return activity_end_as(activity, ACTIVITY_OVER);
 }
 
 enum pace activity_park(struct activity *activity)
 {
-    return end(activity, ACTIVITY_PARKS);
+    return activity_end_as(activity, ACTIVITY_PARKS);
 }
 
 enum pace activity_fail(struct activity *activity, const struct err *why)

@@ -66,8 +66,8 @@ static struct record record_of(const struct cell_activity *cell, int kind)
 
 /* Writes a result instead of running the code: the model is told why, so that
  * it can do better. */
-static enum pace refuse(struct cell_activity *cell, enum ruling ruling,
-                        const struct err *why)
+static enum pace cell_refuse(struct cell_activity *cell, enum ruling ruling,
+                             const struct err *why)
 {
     CLEANUP(buf_finish) struct buf text;
     struct record record = record_of(cell, RECORD_TOOL_RESULT);
@@ -122,7 +122,7 @@ static enum pace enter_preparing(void *owner)
     enum ruling ruling = decide_code(&attempt->conversation, &terms, cell->call,
                                      &cell->code, &err);
     if (ruling != RULING_RUN)
-        return refuse(cell, ruling, &err);
+        return cell_refuse(cell, ruling, &err);
     cell->sent_before = cell->call->intended;
     if (cell->sent_before)
         return machine_go(&cell->activity.machine, RUNNING);

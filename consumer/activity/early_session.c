@@ -14,7 +14,7 @@ enum {
         8, /* a mark may have begun in the piece before: "<execute" */
 };
 
-static bool holds(struct view text, const char *mark)
+static bool early_code_holds(struct view text, const char *mark)
 {
     return memmem(text.data, text.len, mark, strlen(mark));
 }
@@ -26,7 +26,8 @@ static bool code_begins(struct view text, size_t heard)
     size_t from = text.len - heard;
     from -= from < LONGEST_MARK ? from : LONGEST_MARK;
     struct view tail = { text.data + from, text.len - from };
-    return holds(tail, "```") || holds(tail, "~~~") || holds(tail, "<execute");
+    return early_code_holds(tail, "```") || early_code_holds(tail, "~~~") ||
+           early_code_holds(tail, "<execute");
 }
 
 /* Whatever the code is: a person who must approve it may take days, and no code

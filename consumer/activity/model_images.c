@@ -23,8 +23,8 @@ void images_drop(struct model_turn *turn)
     turn->shown = NULL;
 }
 
-static size_t choose(const struct model_turn *turn,
-                     struct request_image images[MAX_SHOWN])
+static size_t images_pick(const struct model_turn *turn,
+                          struct request_image images[MAX_SHOWN])
 {
     const struct attempt *attempt = turn->activity.attempt;
     struct terms terms = attempt_terms(attempt);
@@ -34,7 +34,7 @@ static size_t choose(const struct model_turn *turn,
 bool images_are_due(const struct model_turn *turn)
 {
     struct request_image images[MAX_SHOWN];
-    return !turn->shown && choose(turn, images) > 0;
+    return !turn->shown && images_pick(turn, images) > 0;
 }
 
 struct request_context images_context(const struct model_turn *turn,
@@ -86,8 +86,8 @@ static bool refuse_false(const struct attempt *attempt, struct view blob,
 
 /* Any producer may write blobs: so neither a length that it gave nor that the
  * bytes fit the name is believed. */
-static bool take(struct model_turn *turn, const redisReply *reply,
-                 struct err *err)
+static bool images_take(struct model_turn *turn, const redisReply *reply,
+                        struct err *err)
 {
     const struct attempt *attempt = turn->activity.attempt;
     uint64_t left = attempt->consumer->settings.limits.image_bytes;
@@ -116,7 +116,7 @@ static void on_image(void *owner, const redisReply *reply,
         return;
     }
     struct err err;
-    if (!take(turn, reply, &err)) {
+    if (!images_take(turn, reply, &err)) {
         attempt->fault = err;
         attempt_stop(attempt, STOP_FAULT);
         return;
@@ -147,7 +147,7 @@ enum pace enter_showing(void *owner)
     if (!shown)
         abort();
     turn->shown = shown;
-    shown->count = choose(turn, shown->images);
+    shown->count = images_pick(turn, shown->images);
     for (size_t i = 0; i < shown->count; i++)
         ask_for(turn->activity.attempt, shown->images[i].blob);
     return AGAIN;

@@ -38,7 +38,8 @@ static struct view id_of(const struct reply_retrieval *retrieval)
 }
 
 /* id: at most MAX_REPLY_ID_BYTES, which model/ sees to. */
-static struct reply_retrieval *remember(struct model_turn *turn, struct view id)
+static struct reply_retrieval *retrieve_remember(struct model_turn *turn,
+                                                 struct view id)
 {
     struct reply_retrieval *retrieval = calloc(1, sizeof(*retrieval));
     if (!retrieval)
@@ -107,7 +108,7 @@ void retrieve_keep(struct model_turn *turn, struct view id)
     struct err err;
     if (turn->retrieval)
         return; /* endpoints may tell the id with each piece */
-    remember(turn, id);
+    retrieve_remember(turn, id);
     if (!journal_encode(&record, &bytes, &err))
         abort(); /* all parts are bounded */
     journal_write(&attempt->journal, &entry, NULL, NULL);
@@ -138,7 +139,8 @@ bool retrieve_finds(struct model_turn *turn)
         conversation->reply_id.len > 0 ? find_asked(turn) : NULL;
     if (!asked)
         return false;
-    struct reply_retrieval *retrieval = remember(turn, conversation->reply_id);
+    struct reply_retrieval *retrieval =
+        retrieve_remember(turn, conversation->reply_id);
     retrieval->home = attempt->endpoint;
     attempt->endpoint = asked;
     turn->asked_ms = attempt_now_ms(attempt);
@@ -151,7 +153,8 @@ bool retrieve_finds(struct model_turn *turn)
 
 /* Followers hear the reply from its beginning: the first turn.started says that
  * what they have heard of it before is void. */
-static void tell(struct model_turn *turn, const char *type, struct view text)
+static void retrieve_tell(struct model_turn *turn, const char *type,
+                          struct view text)
 {
     struct attempt *attempt = turn->activity.attempt;
     const struct event_data about = { .turn = attempt->conversation.turn + 1 };
@@ -165,12 +168,12 @@ static void tell(struct model_turn *turn, const char *type, struct view text)
 
 static void on_text(void *owner, struct view text)
 {
-    tell(owner, "message.delta", text);
+    retrieve_tell(owner, "message.delta", text);
 }
 
 static void on_reasoning(void *owner, struct view text)
 {
-    tell(owner, "reasoning.delta", text);
+    retrieve_tell(owner, "reasoning.delta", text);
 }
 
 /* That the endpoint has kept a reply does not show that it can make one now, so

@@ -56,9 +56,9 @@ static void on_journaled(void *owner, const redisReply *reply)
 }
 
 /* type: of the event; NULL: none. */
-static enum pace write_record(struct model_turn *turn, struct buf *record,
-                              const struct spend *spend, const char *type,
-                              const struct event_data *data)
+static enum pace turn_write_record(struct model_turn *turn, struct buf *record,
+                                   const struct spend *spend, const char *type,
+                                   const struct event_data *data)
 {
     struct journal_entry entry = { record, spend, type, data };
     journal_write(&turn->activity.attempt->journal, &entry, on_journaled, turn);
@@ -339,8 +339,8 @@ static enum pace enter_refusing(void *owner)
     taken.priced |= refusal.usage.model_calls == 0; /* nothing costs nothing */
     bool tells =
         (turn->then == THEN_ASK || turn->then == THEN_PARK) && !turn->forgoing;
-    return write_record(turn, &bytes, &taken, tells ? "job.retrying" : NULL,
-                        &data);
+    return turn_write_record(turn, &bytes, &taken,
+                             tells ? "job.retrying" : NULL, &data);
 }
 
 static enum pace step_refused(void *owner)
@@ -427,7 +427,7 @@ static enum pace write_limit(struct model_turn *turn)
     struct buf bytes;
     turn_drop_call(turn);
     return encode_asking(turn, &record, &bytes)
-               ? write_record(turn, &bytes, NULL, NULL, NULL)
+               ? turn_write_record(turn, &bytes, NULL, NULL, NULL)
                : WAIT;
 }
 
@@ -455,10 +455,11 @@ static enum pace write_intent(struct model_turn *turn)
         return WAIT;
     struct event_data data = { .turn = next_turn(turn) };
     const struct spend spend = spend_reserve(turn);
-    return write_record(turn, &bytes, &spend,
-                        plan->purpose == PURPOSE_SUMMARY ? "history.summarising"
-                                                         : "turn.started",
-                        &data);
+    return turn_write_record(turn, &bytes, &spend,
+                             plan->purpose == PURPOSE_SUMMARY
+                                 ? "history.summarising"
+                                 : "turn.started",
+                             &data);
 }
 
 /* Writes that there will be no summary: what it was to stand for is left out,
@@ -482,7 +483,7 @@ static enum pace write_forgone(struct model_turn *turn)
     log_line("history.dropped", "{s:s, s:s, s:s}", "job", attempt->origin.id,
              "code", why->code, "why", why->text);
     return encode_asking(turn, &record, &bytes)
-               ? write_record(turn, &bytes, NULL, "history.dropped", &data)
+               ? turn_write_record(turn, &bytes, NULL, "history.dropped", &data)
                : WAIT;
 }
 
@@ -687,8 +688,8 @@ static enum pace enter_recording(void *owner)
     struct event_data data = { .turn = next_turn(turn),
                                .text = buf_view(&turn->text) };
     turn->was_summary = turn_summarises(turn);
-    return write_record(turn, &turn->record, &turn->spent, answered_type(turn),
-                        &data);
+    return turn_write_record(turn, &turn->record, &turn->spent,
+                             answered_type(turn), &data);
 }
 
 static enum pace step_recorded(void *owner)

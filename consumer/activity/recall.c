@@ -48,7 +48,7 @@ static enum pace step_claimed(void *owner)
 
 /* A history that is lost is no error of the job: the session goes on without
  * it, and the log tells operators. */
-static void forget(struct attempt *attempt, const char *why)
+static void recall_forget(struct attempt *attempt, const char *why)
 {
     struct session_record *record = &session_memo(attempt->session)->record;
     log_line("session.history_lost", "{s:s, s:s}", "job", attempt->origin.id,
@@ -65,12 +65,12 @@ static void read_history(struct attempt *attempt, struct view bytes)
     if (!memory_recall(&attempt->conversation,
                        arena_copy(&history->arena, bytes), blob,
                        &history->history, &history->arena, &err))
-        forget(attempt, err.text);
+        recall_forget(attempt, err.text);
 }
 
 static store_done on_history;
 
-static enum pace finish(struct activity *activity)
+static enum pace recall_finish(struct activity *activity)
 {
     activity->attempt->history.brought = true;
     return activity_done(activity);
@@ -82,7 +82,7 @@ static enum pace enter_reading(void *owner)
     struct attempt *attempt = activity->attempt;
     const struct session_memo *memo = session_memo(attempt->session);
     if (!memo_is_open(memo) || memo->record.history.len == 0)
-        return finish(activity);
+        return recall_finish(activity);
     blob_get(&attempt->store, &attempt->consumer->names, memo->record.history,
              on_history, attempt);
     return WAIT;
@@ -90,7 +90,7 @@ static enum pace enter_reading(void *owner)
 
 static enum pace step_read(void *owner)
 {
-    return finish(owner);
+    return recall_finish(owner);
 }
 
 static void recall_free(struct activity *activity)
@@ -124,9 +124,9 @@ static void on_history(void *owner, const redisReply *reply,
     struct view blob = session_memo(attempt->session)->record.history;
     struct view bytes = (struct view){ reply->str, reply->len };
     if (reply->type != REDIS_REPLY_STRING)
-        forget(attempt, "its blob is gone");
+        recall_forget(attempt, "its blob is gone");
     else if (!blob_is_sound(blob, bytes))
-        forget(attempt, "its blob holds other bytes than its name says");
+        recall_forget(attempt, "its blob holds other bytes than its name says");
     else
         read_history(attempt, bytes);
     activity_land(activity);

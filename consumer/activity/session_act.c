@@ -37,11 +37,11 @@ static enum pace complete(struct session_act *act)
     return activity_done(&act->activity);
 }
 
-static enum pace refuse(struct session_act *act, const char *code,
-                        const char *format, ...)
+static enum pace act_refuse(struct session_act *act, const char *code,
+                            const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static enum pace refuse(struct session_act *act, const char *code,
-                        const char *format, ...)
+static enum pace act_refuse(struct session_act *act, const char *code,
+                            const char *format, ...)
 {
     char text[256];
     struct err why;
@@ -104,11 +104,12 @@ static enum pace give_files(struct session_act *act)
         const struct session_file *file =
             find_file(&session_memo(attempt->session)->record, wanted[i]);
         if (!file)
-            return refuse(act, "unknown_file",
-                          "the session has no file \"%.*s\"", VIEW_ARG(shown));
+            return act_refuse(act, "unknown_file",
+                              "the session has no file \"%.*s\"",
+                              VIEW_ARG(shown));
         if (file->blob.len == 0)
-            return refuse(act, "unknown_file", "the file \"%.*s\": %.*s",
-                          VIEW_ARG(shown), VIEW_ARG(file->note));
+            return act_refuse(act, "unknown_file", "the file \"%.*s\": %.*s",
+                              VIEW_ARG(shown), VIEW_ARG(file->note));
         give_file(attempt, file);
     }
     return complete(act);
@@ -155,9 +156,9 @@ static void on_recorded(void *owner, const redisReply *reply,
         activity_land(activity);
 }
 
-static enum pace write_record(struct session_act *act, struct view name,
-                              const struct session_memo *memo,
-                              const struct session_record *record)
+static enum pace act_write_record(struct session_act *act, struct view name,
+                                  const struct session_memo *memo,
+                                  const struct session_record *record)
 {
     struct err err;
     machine_go(&act->activity.machine, RECORDING);
@@ -185,7 +186,7 @@ static enum pace close_session(struct session_act *act)
         .updated_ms = next.updated_ms,
     };
     session_close(attempt->session);
-    return write_record(act, over.name, memo, &over);
+    return act_write_record(act, over.name, memo, &over);
 }
 
 static enum pace fork_session(void *owner)
@@ -200,15 +201,15 @@ static enum pace fork_session(void *owner)
         return complete(act);
     }
     if (memo_is_open(fork))
-        return refuse(act, "session_exists",
-                      "there is a session \"%.*s\" already", VIEW_ARG(to));
+        return act_refuse(act, "session_exists",
+                          "there is a session \"%.*s\" already", VIEW_ARG(to));
     setup.key.name = to;
     struct session_record next =
         record_next(&setup, session_memo(attempt->session));
     next.generation = (fork->exists ? fork->record.generation : 0) + 1;
     next.job = id;
     attempt->ending.record = next;
-    return write_record(act, to, fork, &next);
+    return act_write_record(act, to, fork, &next);
 }
 
 /* Reads whose turn it is in the session that is forked to, and its record. */
@@ -281,9 +282,9 @@ static enum pace act_on(struct session_act *act)
     if (verb == ACTION_PUT || (verb == ACTION_CLOSE && closed))
         return complete(act);
     if (!memo_is_open(memo))
-        return refuse(act, "unknown_session",
-                      "there is no session \"%.*s\", or it has expired",
-                      VIEW_ARG(attempt->job.session));
+        return act_refuse(act, "unknown_session",
+                          "there is no session \"%.*s\", or it has expired",
+                          VIEW_ARG(attempt->job.session));
     if (verb == ACTION_CLOSE)
         return close_session(act);
     if (verb == ACTION_FORK)

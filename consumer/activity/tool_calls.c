@@ -123,9 +123,10 @@ static void on_result(void *owner, const redisReply *reply)
 }
 
 /* In one step with the event that tells of it. */
-static void write_record(struct tool_use *use, struct record *record,
-                         const char *type, const struct event_data *data,
-                         journal_done *done)
+static void tool_use_write_record(struct tool_use *use, struct record *record,
+                                  const char *type,
+                                  const struct event_data *data,
+                                  journal_done *done)
 {
     struct attempt *attempt = use->attempt;
     struct journal_entry entry = { .type = type, .data = data };
@@ -169,7 +170,7 @@ static void write_result(struct tool_use *use)
                   : failed                  ? VIEW("error")
                                             : VIEW("ok");
     data.ms = record.ms;
-    write_record(use, &record, "tool.completed", &data, on_result);
+    tool_use_write_record(use, &record, "tool.completed", &data, on_result);
 }
 
 /* The call has ended, or why says why it is not made: writes the result. */
@@ -214,7 +215,7 @@ static void begin_use(struct tool_use *use)
     struct event_data data = about(use);
     use->uses->side->intend(use, &record, &data);
     data.tool = view_head(record.tool, MAX_NAME_BYTES);
-    write_record(use, &record, "tool.started", &data, on_intent);
+    tool_use_write_record(use, &record, "tool.started", &data, on_intent);
 }
 
 /* The same as begin_use() when the journal has its intent already, of an
@@ -293,7 +294,7 @@ struct tool_calls {
     struct tool_uses uses;
 };
 
-static void begin_call(struct tool_calls *calls, const struct call *call)
+static void tool_calls_begin(struct tool_calls *calls, const struct call *call)
 {
     struct attempt *attempt = calls->activity.attempt;
     struct terms terms = attempt_terms(attempt);
@@ -329,7 +330,7 @@ static enum pace enter_calling(void *owner)
     for (const struct call *call = conversation_call(conversation);
          call < end && decide_is_tool(call); call++)
         if (!call->answered)
-            begin_call(calls, call);
+            tool_calls_begin(calls, call);
     return WAIT;
 }
 
@@ -399,7 +400,7 @@ void code_calls_init(struct tool_uses *uses, struct activity *activity)
     *uses = (struct tool_uses){ .activity = activity, .side = &code_side };
 }
 
-static void hash_of(const struct frame *frame, char hex[65])
+static void code_call_hash(const struct frame *frame, char hex[65])
 {
     CLEANUP(buf_finish) struct buf whole;
     unsigned char hash[EVP_MAX_MD_SIZE];
@@ -425,8 +426,8 @@ static struct tool_use *find_running(const struct tool_uses *uses,
     return use;
 }
 
-static void refuse(struct attempt *attempt, struct view call, uint64_t number,
-                   const struct err *why)
+static void code_call_refuse(struct attempt *attempt, struct view call,
+                             uint64_t number, const struct err *why)
 {
     session_answer(attempt->session, call, number, (struct view){ 0 }, why);
 }
@@ -504,7 +505,7 @@ void code_calls_ask(struct tool_uses *uses, struct view call,
     struct attempt *attempt = uses->activity->attempt;
     struct err err = { .kind = ERR_NONE };
     char hash[65];
-    hash_of(frame, hash);
+    code_call_hash(frame, hash);
     struct code_call *known = find_known(attempt, call, frame, hash);
     struct tool_use *running = find_running(uses, call, hash, frame->number);
     if (known && known->answered)
@@ -512,7 +513,7 @@ void code_calls_ask(struct tool_uses *uses, struct view call,
     else if (running)
         running->asked_as = frame->number;
     else if (!make_call(uses, call, frame, hash, known, &err))
-        refuse(attempt, call, frame->number, &err);
+        code_call_refuse(attempt, call, frame->number, &err);
 }
 
 void code_calls_repeat(struct attempt *attempt, struct view call,
@@ -520,7 +521,7 @@ void code_calls_repeat(struct attempt *attempt, struct view call,
 {
     struct err err = { .kind = ERR_NONE };
     char hash[65];
-    hash_of(frame, hash);
+    code_call_hash(frame, hash);
     struct code_call *known = find_known(attempt, call, frame, hash);
     if (known && known->answered) {
         replay(attempt, known, frame->number);
@@ -529,5 +530,5 @@ void code_calls_repeat(struct attempt *attempt, struct view call,
     err_set(&err, ERR_REJECT, "tool_failed",
             "earlier code runs again to restore the session, and did not make "
             "this call then");
-    refuse(attempt, call, frame->number, &err);
+    code_call_refuse(attempt, call, frame->number, &err);
 }

@@ -11,7 +11,7 @@
 /* A text may have any number of brackets, and each costs a parse. */
 enum { MOST_BEGINNINGS = 32 };
 
-static size_t bytes_of(const json_t *value)
+static size_t answer_bytes(const json_t *value)
 {
     return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
 }
@@ -19,7 +19,7 @@ static size_t bytes_of(const json_t *value)
 json_t *answer_schema(const msgpack_object *value, struct err *err)
 {
     json_t *schema = json_from_value(value);
-    size_t bytes = !schema ? 0 : bytes_of(schema);
+    size_t bytes = !schema ? 0 : answer_bytes(schema);
     if (bytes > MAX_SCHEMA_BYTES)
         err_set(err, ERR_REJECT, "too_large",
                 "output_schema: %zu bytes as JSON, at most %d", bytes,
@@ -38,7 +38,7 @@ static bool is_good(const json_t *schema, const json_t *value, struct err *err)
 {
     if (!schema_fits(schema, value, err))
         return false;
-    return bytes_of(value) <= MAX_ANSWER_BYTES ||
+    return answer_bytes(value) <= MAX_ANSWER_BYTES ||
            err_set(err, ERR_REJECT, "bad_output", "it is larger than %d bytes",
                    MAX_ANSWER_BYTES);
 }

@@ -3,8 +3,8 @@
 
 #include "consumer/conversation/prompt.h"
 
-static struct call *find_call(struct conversation *conversation,
-                              const struct record *record)
+static struct call *approval_find_call(struct conversation *conversation,
+                                       const struct record *record)
 {
     for (size_t i = 0; i < conversation->call_count; i++)
         if (view_is(record->call, conversation->calls[i].id))
@@ -42,7 +42,7 @@ static void throw_away(struct conversation *conversation, struct view note)
 bool approval_apply(struct conversation *conversation,
                     const struct record *record, struct err *err)
 {
-    struct call *call = find_call(conversation, record);
+    struct call *call = approval_find_call(conversation, record);
     if (!call)
         return err_set(err, ERR_RETRY, "internal",
                        "record %zu of the journal approves a call that is in "

@@ -42,7 +42,7 @@ static void escape_controls(struct view text, struct buf *out)
     }
 }
 
-static json_t *parse(struct view text)
+static json_t *arguments_parse(struct view text)
 {
     return json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL,
                       NULL);
@@ -51,13 +51,13 @@ static json_t *parse(struct view text)
 /* JSON, or JSON but for bare newlines. NULL: neither. */
 static json_t *parse_loosely(struct view text)
 {
-    json_t *value = parse(text);
+    json_t *value = arguments_parse(text);
     if (value)
         return value;
     CLEANUP(buf_finish) struct buf escaped;
     buf_init(&escaped, text.len * 6 + 1);
     escape_controls(text, &escaped);
-    return parse(buf_view(&escaped));
+    return arguments_parse(buf_view(&escaped));
 }
 
 /* A string that holds JSON in turn is opened, some layers deep. */
@@ -77,7 +77,7 @@ static json_t *open_layers(json_t *value)
     return value;
 }
 
-static bool add_text(const json_t *value, struct buf *out)
+static bool arguments_add_text(const json_t *value, struct buf *out)
 {
     return buf_append(out, json_string_value(value), json_string_length(value));
 }
@@ -92,13 +92,13 @@ static const json_t *find_member(json_t *object, const char *name)
     return json_is_string(value) ? value : NULL;
 }
 
-static bool read_value(json_t *value, const char *name, bool raw,
-                       struct buf *out, struct err *err)
+static bool arguments_read(json_t *value, const char *name, bool raw,
+                           struct buf *out, struct err *err)
 {
     if (json_is_object(value)) {
         const json_t *member = find_member(value, name);
         if (member)
-            return add_text(member, out);
+            return arguments_add_text(member, out);
         return err_set(err, ERR_REJECT, "bad_field",
                        json_object_get(value, name)
                            ? "the argument \"%s\" must be a string"
@@ -106,7 +106,7 @@ static bool read_value(json_t *value, const char *name, bool raw,
                        name);
     }
     if (raw && json_is_string(value))
-        return add_text(value, out);
+        return arguments_add_text(value, out);
     return err_set(err, ERR_REJECT, "bad_field",
                    "the arguments must be a JSON object like {\"%s\": \"...\"}",
                    name);
@@ -128,7 +128,7 @@ bool arguments_text(struct view arguments, const char *name, bool raw,
         return buf_add(out, text);
     }
     value = open_layers(value);
-    bool ok = read_value(value, name, raw, out, err);
+    bool ok = arguments_read(value, name, raw, out, err);
     json_decref(value);
     return ok;
 }

@@ -21,7 +21,8 @@ enum language ask_language(const struct conversation *conversation)
     return LANGUAGE_EN;
 }
 
-static void add_text(json_t *messages, const char *role, struct view text)
+static void ask_add_message(json_t *messages, const char *role,
+                            struct view text)
 {
     json_array_append_new(messages,
                           json_pack("{s:s, s:o}", "role", role, "content",
@@ -30,8 +31,8 @@ static void add_text(json_t *messages, const char *role, struct view text)
 
 /* All messages, nothing left out. The job's own system message becomes part of
  * ours: many endpoints take only one. */
-static json_t *whole(const struct conversation *conversation,
-                     const struct ask *ask)
+static json_t *ask_whole(const struct conversation *conversation,
+                         const struct ask *ask)
 {
     json_t *all = json_array();
     json_t *first = json_array_get(conversation->messages, 0);
@@ -50,7 +51,7 @@ static json_t *whole(const struct conversation *conversation,
     if (conversation->schema)
         answer_rule(conversation->schema,
                     conversation->job->mode == MODE_CODEACT, &system);
-    add_text(all, "system", buf_view(&system));
+    ask_add_message(all, "system", buf_view(&system));
     if (conversation->said)
         json_array_extend(all, conversation->said);
     for (size_t i = own; i < json_array_size(conversation->messages); i++)
@@ -173,7 +174,7 @@ static void make_cut(struct request_cut *cut,
                      const struct conversation *conversation,
                      const struct ask *ask)
 {
-    *cut = (struct request_cut){ .messages = whole(conversation, ask) };
+    *cut = (struct request_cut){ .messages = ask_whole(conversation, ask) };
     cut->all = window_of(cut->messages, json_array_size(conversation->said));
     cut->before = window_cut(&cut->all, kept_before(conversation), UINT64_MAX);
     cut->fixed = fixed_tokens(&cut->all, ask);
@@ -214,7 +215,7 @@ bool ask_write(const struct conversation *conversation, const struct ask *ask,
 
 /* Also with the longest summary, in any script, the next request stays below
  * three quarters of the window, so that it is not cut again at once. */
-static bool has_room(const struct request_cut *cut, const struct ask *ask)
+static bool cut_has_room(const struct request_cut *cut, const struct ask *ask)
 {
     uint64_t others = cut->fixed + window_behind(&cut->all, cut->kept);
     if (cut->summary.text.len > 0)
@@ -240,8 +241,8 @@ static void write_summary(const struct request_cut *cut,
     summary_write(&text, &source);
     *out = (struct request_messages){ .messages = json_array(),
                                       .kept = cut->kept };
-    add_text(out->messages, "system", instructions);
-    add_text(out->messages, "user", buf_view(&text));
+    ask_add_message(out->messages, "system", instructions);
+    ask_add_message(out->messages, "user", buf_view(&text));
     out->tokens = own + window_text_tokens(buf_view(&text));
 }
 
@@ -251,7 +252,7 @@ bool ask_summary(const struct conversation *conversation, const struct ask *ask,
     CLEANUP(cut_finish) struct request_cut cut;
     bool own;
     make_cut(&cut, conversation, ask);
-    if (cut.kept <= cut.before || !has_room(&cut, ask))
+    if (cut.kept <= cut.before || !cut_has_room(&cut, ask))
         return false;
     write_summary(&cut,
                   prompt_text(ask->prompts, PROMPT_SUMMARY,

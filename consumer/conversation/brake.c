@@ -16,7 +16,7 @@ static uint64_t hash_byte(uint64_t hash, char byte)
 /* ------------------------------------------------------------------ actions
  */
 
-static struct view next_line(struct view *rest)
+static struct view brake_next_line(struct view *rest)
 {
     const char *end =
         rest->len > 0 ? memchr(rest->data, '\n', rest->len) : NULL;
@@ -27,7 +27,7 @@ static struct view next_line(struct view *rest)
     return line;
 }
 
-static bool is_blank(char byte)
+static bool brake_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
@@ -35,7 +35,7 @@ static bool is_blank(char byte)
 static bool is_idle(struct view line)
 {
     size_t from = 0;
-    while (from < line.len && is_blank(line.data[from]))
+    while (from < line.len && brake_is_blank(line.data[from]))
         from++;
     return from == line.len || line.data[from] == '#';
 }
@@ -46,10 +46,10 @@ uint64_t brake_action(struct view tool, struct view what)
     for (size_t i = 0; i < tool.len; i++)
         hash = hash_byte(hash, tool.data[i]);
     while (what.len > 0) {
-        struct view line = next_line(&what);
+        struct view line = brake_next_line(&what);
         if (is_idle(line))
             continue;
-        while (line.len > 0 && is_blank(line.data[line.len - 1]))
+        while (line.len > 0 && brake_is_blank(line.data[line.len - 1]))
             line.len--;
         hash = hash_byte(hash, '\n');
         for (size_t i = 0; i < line.len; i++)

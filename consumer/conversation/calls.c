@@ -142,9 +142,9 @@ static void take_code(struct conversation *conversation, struct view code)
     call->is_code = true;
 }
 
-static struct reply_meaning read_code(struct conversation *conversation,
-                                      json_t *message,
-                                      const struct record *record)
+static struct reply_meaning calls_read_code(struct conversation *conversation,
+                                            json_t *message,
+                                            const struct record *record)
 {
     struct view text = reply_json_text(message, "content");
     const struct codeact_rules rules = {
@@ -231,7 +231,7 @@ static struct reply_meaning read_reply(struct conversation *conversation,
         view_is(record->finish_reason, "pause_turn"))
         return read_pause(conversation, text);
     if (conversation->job->mode == MODE_CODEACT && !calls)
-        return read_code(conversation, message, record);
+        return calls_read_code(conversation, message, record);
     return read_tool_calls(conversation, message, record);
 }
 

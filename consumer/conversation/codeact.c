@@ -16,7 +16,8 @@ static struct view without(struct view text, size_t bytes)
     return (struct view){ text.data + bytes, text.len - bytes };
 }
 
-static bool is_whole(const struct codeact_rules *rules, struct view code)
+static bool codeact_is_whole(const struct codeact_rules *rules,
+                             struct view code)
 {
     return rules->parses ? rules->parses(rules->owner, code)
                          : python_is_whole(code);
@@ -29,7 +30,7 @@ static bool block_is_whole(void *owner, struct view body)
     CLEANUP(buf_finish) struct buf code = { .max = body.len + 2 };
 
     block_add(&code, body);
-    return is_whole(rules, buf_view(&code));
+    return codeact_is_whole(rules, buf_view(&code));
 }
 
 /* What the text has had so far: it decides what a later passage means. */
@@ -65,8 +66,10 @@ static bool follow_prose(struct text_events *events,
     return true;
 }
 
-/* As follow_prose(), of any passage. read_code() notes code that counts. */
-static bool follow(struct text_events *events, const struct passage *passage)
+/* As follow_prose(), of any passage. codeact_read_code() notes code that
+ * counts. */
+static bool codeact_follow(struct text_events *events,
+                           const struct passage *passage)
 {
     switch (passage->kind) {
     case PASSAGE_PROSE:
@@ -158,8 +161,8 @@ static void add_block(struct buf *blocks, const struct buf *code)
     buf_add(blocks, buf_view(code));
 }
 
-static void read_code(struct codeact_reader *reader,
-                      const struct passage *passage)
+static void codeact_read_code(struct codeact_reader *reader,
+                              const struct passage *passage)
 {
     struct codeact *out = reader->out;
     CLEANUP(buf_finish) struct buf code = { .max = passage->body.len + 2 };
@@ -167,7 +170,8 @@ static void read_code(struct codeact_reader *reader,
     block_add(&code,
               passage->closed ? passage->body : tag_cut_broken(passage->body));
     if (!passage->closed &&
-        !(reader->rules->stopped && is_whole(reader->rules, buf_view(&code)))) {
+        !(reader->rules->stopped &&
+          codeact_is_whole(reader->rules, buf_view(&code)))) {
         out->unclosed = true;
         return;
     }
@@ -216,7 +220,7 @@ static void read_passage(struct codeact_reader *reader,
         read_prose(reader, passage);
         return;
     case PASSAGE_CODE:
-        read_code(reader, passage);
+        codeact_read_code(reader, passage);
         return;
     case PASSAGE_BARE:
         read_bare(reader, passage);
@@ -363,7 +367,7 @@ void codeact_read(struct codeact *out, struct view text,
     set_answer(&reader, NOWHERE, NOWHERE, 0);
     passages.at = passages_start(passages.text);
     while (!out->invented && passages_next(&passages, &passage)) {
-        if (!follow(&reader.events, &passage)) {
+        if (!codeact_follow(&reader.events, &passage)) {
             out->invented = true;
             out->cut = (size_t)(passage.whole.data - text.data);
         } else {

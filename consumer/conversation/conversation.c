@@ -187,8 +187,8 @@ static bool apply_reply(struct conversation *conversation,
 
 /* ---------------------------------------------------------------- calls */
 
-static struct call *find_call(const struct conversation *conversation,
-                              struct view id)
+static struct call *
+conversation_find_call(const struct conversation *conversation, struct view id)
 {
     for (size_t i = 0; i < conversation->call_count; i++)
         if (view_is(id, conversation->calls[i].id))
@@ -199,7 +199,7 @@ static struct call *find_call(const struct conversation *conversation,
 const struct call *conversation_find(const struct conversation *conversation,
                                      struct view id)
 {
-    return find_call(conversation, id);
+    return conversation_find_call(conversation, id);
 }
 
 static void add_inner(struct conversation *conversation,
@@ -297,7 +297,8 @@ static json_t *observation_of(const struct call *call,
 
 /* A cell that gave its answer to final_answer() has ended: takes the answer.
  * Returns what is wrong with it, or NULL. */
-static const struct err *take_answer(struct conversation *conversation)
+static const struct err *
+conversation_take_answer(struct conversation *conversation)
 {
     struct view given = conversation->final;
     json_t *value = json_loadb(given.data, given.len,
@@ -318,7 +319,7 @@ static bool apply_tool(struct conversation *conversation,
 {
     if (record->number > 0)
         return apply_inner(conversation, record, err);
-    struct call *call = find_call(conversation, record->call);
+    struct call *call = conversation_find_call(conversation, record->call);
     if (!call)
         return err_set(err, ERR_RETRY, "internal",
                        "record %zu of the journal is about a call that is in "
@@ -337,7 +338,7 @@ static bool apply_tool(struct conversation *conversation,
     add_result(conversation, call, record);
     const struct err *misfit = NULL;
     if (record->cell.status == CELL_OK && conversation->final.len > 0)
-        misfit = take_answer(conversation);
+        misfit = conversation_take_answer(conversation);
     if (conversation->messages)
         json_array_append_new(conversation->messages,
                               observation_of(call, record, misfit));
@@ -405,7 +406,7 @@ static void apply_count(struct conversation *conversation, uint64_t counted)
     conversation->counted = counted;
 }
 
-static struct terms_hash hash_of(struct view terms)
+static struct terms_hash conversation_hash_terms(struct view terms)
 {
     struct terms_hash hash;
     if (EVP_Digest(terms.data, terms.len, hash.sha256, NULL, EVP_sha256(),
@@ -417,7 +418,7 @@ static struct terms_hash hash_of(struct view terms)
 bool conversation_knows(const struct conversation *conversation,
                         struct view terms)
 {
-    struct terms_hash hash = hash_of(terms);
+    struct terms_hash hash = conversation_hash_terms(terms);
     return memcmp(&hash, &conversation->terms, sizeof(hash)) == 0;
 }
 
@@ -440,7 +441,7 @@ static void apply_intent(struct conversation *conversation,
                          const struct record *record)
 {
     if (record->terms.len > 0)
-        conversation->terms = hash_of(record->terms);
+        conversation->terms = conversation_hash_terms(record->terms);
     if (record->failed && record->last.len > 0) {
         apply_end(conversation, record);
         return;

@@ -176,8 +176,8 @@ static bool is_forbidden(const struct conversation *conversation,
                         action, terms->repeats) == BRAKE_FORBID;
 }
 
-static bool read_code(const struct call *call, struct buf *code,
-                      struct err *err)
+static bool decide_read_code(const struct call *call, struct buf *code,
+                             struct err *err)
 {
     buf_init(code, MAX_CODE_BYTES);
     if (call->is_code || call->edited.len > 0) {
@@ -278,7 +278,7 @@ enum ruling decide_code(const struct conversation *conversation,
                         struct buf *code, struct err *why)
 {
     if (!python_is_offered(conversation, terms, call, why) ||
-        !read_code(call, code, why))
+        !decide_read_code(call, code, why))
         return RULING_REFUSE;
     struct view what = buf_view(code);
     bool needs = approval_rule_of_code(terms, conversation->job, what);
@@ -331,7 +331,7 @@ static bool read_call(const struct conversation *conversation,
     const struct job *job = conversation->job;
     const struct tool *tool;
     if (!decide_is_tool(call)) {
-        if (!read_code(call, out, err))
+        if (!decide_read_code(call, out, err))
             return false;
         *needs = approval_rule_of_code(terms, job, buf_view(out));
         return true;

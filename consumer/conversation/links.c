@@ -31,7 +31,7 @@ bool links_check(const char *template, struct err *err)
            err_set(err, ERR_REJECT, "bad_setting", "must have {blob} in it");
 }
 
-static void add_escaped(struct buf *out, struct view text)
+static void links_add_escaped(struct buf *out, struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.data[i];
@@ -58,7 +58,7 @@ static void add_link(struct buf *out, const struct links *links,
         size_t taken = 0;
         for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
             if (taken == 0 && view_starts(rest, words[i].word)) {
-                add_escaped(out, words[i].value);
+                links_add_escaped(out, words[i].value);
                 taken = strlen(words[i].word);
             }
         if (taken == 0)
@@ -116,7 +116,8 @@ static bool strip(struct view *text, const char *head)
     return true;
 }
 
-static const struct link_item *find(const struct links *links, struct view name)
+static const struct link_item *links_find(const struct links *links,
+                                          struct view name)
 {
     for (size_t i = 0; i < links->count; i++)
         if (view_equal(links->items[i].name, name) ||
@@ -149,9 +150,10 @@ static const struct link_item *meant(const struct links *links,
         strip(&name, "/");
     while (strip(&name, "./"))
         ;
-    const struct link_item *found = name.len == 0 ? NULL : find(links, name);
+    const struct link_item *found =
+        name.len == 0 ? NULL : links_find(links, name);
     if (!found && loose && name.len > 0)
-        found = find(links, base_of(name));
+        found = links_find(links, base_of(name));
     return found;
 }
 
@@ -175,7 +177,7 @@ static char byte_at(const struct paragraph *paragraph, size_t at)
     return paragraph->text.data[at];
 }
 
-static size_t skip_blanks(const struct paragraph *paragraph, size_t at)
+static size_t links_skip_blanks(const struct paragraph *paragraph, size_t at)
 {
     while (at < paragraph->text.len &&
            isspace((unsigned char)paragraph->text.data[at]))
@@ -257,7 +259,7 @@ static bool read_target(const struct paragraph *paragraph, size_t at,
 /* A link ends there, with a title or without. */
 static bool ends_link(const struct paragraph *paragraph, size_t at)
 {
-    size_t next = skip_blanks(paragraph, at);
+    size_t next = links_skip_blanks(paragraph, at);
     char open = byte_at(paragraph, next);
     if (open == ')')
         return true;
@@ -273,7 +275,8 @@ static bool ends_link(const struct paragraph *paragraph, size_t at)
         if (byte == '\\')
             i++;
         else if (byte == close)
-            return byte_at(paragraph, skip_blanks(paragraph, i + 1)) == ')';
+            return byte_at(paragraph, links_skip_blanks(paragraph, i + 1)) ==
+                   ')';
     }
     return false;
 }
@@ -311,7 +314,7 @@ static bool rewrite(struct paragraph *paragraph,
 static size_t take_link(struct paragraph *paragraph, size_t at)
 {
     struct link_target target;
-    size_t begin = skip_blanks(paragraph, at);
+    size_t begin = links_skip_blanks(paragraph, at);
     if (read_target(paragraph, begin, &target) &&
         ends_link(paragraph, target.whole_end)) {
         rewrite(paragraph, &target);
@@ -336,7 +339,7 @@ static size_t take_definition(struct paragraph *paragraph, size_t at)
             byte_at(paragraph, i) == '\n')
             return at;
     if (byte_at(paragraph, i + 1) != ':' ||
-        !read_target(paragraph, skip_blanks(paragraph, i + 2), &target))
+        !read_target(paragraph, links_skip_blanks(paragraph, i + 2), &target))
         return at;
     rewrite(paragraph, &target);
     return target.whole_end;

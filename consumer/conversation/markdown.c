@@ -18,7 +18,7 @@ static struct view behind(struct view text, size_t bytes)
     return (struct view){ text.data + bytes, text.len - bytes };
 }
 
-static bool is_blank(char byte)
+static bool markdown_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t';
 }
@@ -53,7 +53,7 @@ static size_t run_of(struct view text, bool (*is_so)(char))
 
 static struct view without_blanks(struct view text)
 {
-    return behind(text, run_of(text, is_blank));
+    return behind(text, run_of(text, markdown_is_blank));
 }
 
 /* Takes the blanks off a line; column: where it stands after them. */
@@ -61,7 +61,7 @@ static struct view indented(struct view line, size_t *column)
 {
     size_t i = 0;
 
-    for (; i < line.len && is_blank(line.data[i]); i++)
+    for (; i < line.len && markdown_is_blank(line.data[i]); i++)
         *column +=
             line.data[i] == '\t' ? TAB_COLUMNS - *column % TAB_COLUMNS : 1;
     return behind(line, i);
@@ -82,7 +82,7 @@ static size_t item_mark(struct view text)
         text.data[len] == '\0')
         return 0;
     len++;
-    return len == text.len || is_blank(text.data[len]) ? len : 0;
+    return len == text.len || markdown_is_blank(text.data[len]) ? len : 0;
 }
 
 /* What stands behind the marks of items, and in which column that is. */
@@ -131,7 +131,7 @@ static bool names(struct view word, const char *const *words)
 
 static bool before_language(char byte)
 {
-    return is_blank(byte) || byte == '{' || byte == '.';
+    return markdown_is_blank(byte) || byte == '{' || byte == '.';
 }
 
 /* python, py title=x, {python}, {.python}: attributes say nothing to us. */
@@ -222,8 +222,8 @@ static bool is_emphasis(char byte)
 
 static bool is_decoration(char byte)
 {
-    return is_blank(byte) || is_emphasis(byte) || byte == '#' || byte == '>' ||
-           byte == '-';
+    return markdown_is_blank(byte) || is_emphasis(byte) || byte == '#' ||
+           byte == '>' || byte == '-';
 }
 
 /* The words, in any case, at the head: how many bytes they take; 0: not
@@ -236,7 +236,7 @@ static size_t words_at(struct view text, const char *words)
         size_t from = at;
 
         while (*words == ' ' && at < text.len &&
-               (is_blank(text.data[at]) || text.data[at] == '_'))
+               (markdown_is_blank(text.data[at]) || text.data[at] == '_'))
             at++;
         if (at > from)
             continue;

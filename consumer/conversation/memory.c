@@ -42,7 +42,7 @@ static json_t *messages_of(const struct history *history)
     return messages;
 }
 
-static void forget(struct history *history, struct view job)
+static void memory_forget(struct history *history, struct view job)
 {
     struct list *list = &history->exchanges;
     struct exchange *all = list->items;
@@ -63,7 +63,7 @@ bool memory_recall(struct conversation *conversation, struct view bytes,
         *history = (struct history){ 0 };
         return false;
     }
-    forget(history, job->id);
+    memory_forget(history, job->id);
     if (job->history == HISTORY_ANEW)
         history->exchanges.count = 0;
     conversation_recall(conversation, messages_of(history), blob);
@@ -87,8 +87,8 @@ static void add_question(struct buf *out, const struct conversation *talk)
         buf_add(out, reply_json_text(part, "text"));
 }
 
-static void add_names(struct buf *out, const char *what,
-                      const struct conversation *talk, bool images)
+static void memory_add_names(struct buf *out, const char *what,
+                             const struct conversation *talk, bool images)
 {
     const char *before = what;
     for (size_t i = 0; i < talk->result_count; i++) {
@@ -136,8 +136,8 @@ static void add_work(struct buf *out, const struct conversation *talk)
                        result->failed ? "did not come to anything"
                                       : "was called");
     }
-    add_names(&whole, "\nImages: ", talk, true);
-    add_names(&whole, "\nFiles: ", talk, false);
+    memory_add_names(&whole, "\nImages: ", talk, true);
+    memory_add_names(&whole, "\nFiles: ", talk, false);
     buf_init(out, WORK_BYTES);
     text_add_clipped(out, buf_view(&whole), WORK_BYTES);
 }
@@ -164,7 +164,7 @@ bool memory_is_due(const struct conversation *conversation)
     return question.len > 0 && answer.len > 0;
 }
 
-static size_t bytes_of(const struct exchange *exchange)
+static size_t memory_exchange_bytes(const struct exchange *exchange)
 {
     return AROUND_BYTES + exchange->question.len + exchange->work.len +
            exchange->answer.len;
@@ -194,12 +194,12 @@ size_t memory_write(struct buf *out, const struct history *before,
         .work = view_head(buf_view(&work), max / 4),
         .answer = clip(&answer, buf_view(&said), max / 4),
     };
-    size_t first = left, sum = bytes_of(&all[left]);
+    size_t first = left, sum = memory_exchange_bytes(&all[left]);
     while (first > 0 && left - first < MAX_EXCHANGES - 1 &&
-           sum + bytes_of(&old[first - 1]) <= max) {
+           sum + memory_exchange_bytes(&old[first - 1]) <= max) {
         first--;
         all[first] = old[first];
-        sum += bytes_of(&all[first]);
+        sum += memory_exchange_bytes(&all[first]);
     }
     struct history history = { { all + first, left + 1 - first } };
     struct err err;

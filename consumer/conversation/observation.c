@@ -16,8 +16,8 @@ enum {
     SHOWN_DISPLAYS = 8,
 };
 
-static void add_part(struct buf *out, const char *title, struct view text,
-                     size_t max)
+static void observation_add_part(struct buf *out, const char *title,
+                                 struct view text, size_t max)
 {
     if (text.len == 0)
         return;
@@ -32,7 +32,7 @@ static void add_part(struct buf *out, const char *title, struct view text,
 static void add_stream(struct buf *out, const char *title, struct view text,
                        size_t max, uint64_t all, struct view blob)
 {
-    add_part(out, title, text, max);
+    observation_add_part(out, title, text, max);
     if (blob.len > 0 && (all > text.len || text.len > max))
         buf_printf(out,
                    "[%s was %llu bytes. You see its beginning and its end; "
@@ -110,12 +110,12 @@ static void add_displays(struct buf *out, const char *title,
     size_t shown = 0;
     for (size_t i = 0; i < list->count && shown < SHOWN_DISPLAYS; i++)
         if (displays[i].text.len > 0 && !is_told(&displays[i], cell)) {
-            add_part(out, title, displays[i].text, DISPLAY_BYTES);
+            observation_add_part(out, title, displays[i].text, DISPLAY_BYTES);
             shown++;
         }
 }
 
-static void add_names(struct buf *out, const struct record *record)
+static void observation_add_names(struct buf *out, const struct record *record)
 {
     const struct image_ref *images = record->images.items;
     for (size_t i = 0; i < record->images.count; i++)
@@ -150,13 +150,13 @@ void observation_write(struct buf *out, const struct record *record)
                cell->errout_blob);
     add_displays(&all, "display", cell, &cell->displays);
     add_displays(&all, "earlier display, updated", cell, &cell->updates);
-    add_part(&all, "result", cell->result, RESULT_BYTES);
+    observation_add_part(&all, "result", cell->result, RESULT_BYTES);
     struct view trace = cell->error.traceback;
     if (trace.len == 0 && cell->error.name.len > 0)
         buf_printf(&all, "%.*s: %.*s\n", VIEW_ARG(cell->error.name),
                    VIEW_ARG(view_head(cell->error.value, TRACEBACK_BYTES)));
-    add_part(&all, "traceback", trace, TRACEBACK_BYTES);
-    add_names(&all, record);
+    observation_add_part(&all, "traceback", trace, TRACEBACK_BYTES);
+    observation_add_names(&all, record);
     if (all.len == said && cell->status == CELL_OK)
         buf_add(&all, VIEW("(no output)\n"));
     buf_add(&all, cell->notes);

@@ -68,8 +68,8 @@ static struct code_block block_at(size_t start)
     };
 }
 
-static bool is_whole(struct passages *passages, const struct code_block *block,
-                     size_t end)
+static bool passages_block_is_whole(struct passages *passages,
+                                    const struct code_block *block, size_t end)
 {
     if (!is_patient(passages))
         return true;
@@ -86,7 +86,7 @@ static bool is_whole(struct passages *passages, const struct code_block *block,
 static void meet_end(struct passages *passages, struct code_block *block,
                      size_t end, size_t after)
 {
-    if (is_whole(passages, block, end)) {
+    if (passages_block_is_whole(passages, block, end)) {
         block->end = end;
         block->after = after;
     } else if (block->held_end == NOWHERE) {
@@ -114,7 +114,8 @@ static void note_label(struct code_block *block, struct view line)
 
 /* A line of a fenced block. A fence that says Python, outside of strings, ends
  * it: the closing one was forgotten. */
-static void read_line(struct passages *passages, struct code_block *block)
+static void passages_read_line(struct passages *passages,
+                               struct code_block *block)
 {
     struct fence inner;
     size_t next;
@@ -184,7 +185,7 @@ static enum lookup read_block(struct passages *passages,
     while (block->at < passages->text.len && block->end == NOWHERE &&
            !block->again) {
         if (block->fence)
-            read_line(passages, block);
+            passages_read_line(passages, block);
         else
             read_piece(passages, block);
     }
@@ -195,8 +196,8 @@ static enum lookup read_block(struct passages *passages,
     return end_without_mark(passages, block);
 }
 
-static enum lookup give(struct passages *passages, struct passage *out,
-                        enum passage_kind kind, size_t end)
+static enum lookup passages_give(struct passages *passages, struct passage *out,
+                                 enum passage_kind kind, size_t end)
 {
     out->kind = kind;
     out->whole = part(passages->text, passages->at, end);
@@ -209,7 +210,7 @@ static enum lookup give_block(struct passages *passages, struct passage *out,
                               const struct code_block *block)
 {
     out->body = part(passages->text, block->start, block->end);
-    return give(passages, out, kind, block->after);
+    return passages_give(passages, out, kind, block->after);
 }
 
 /* Nothing is lost when it is never closed: its first line is prose then, and
@@ -225,14 +226,14 @@ static enum lookup take_other(struct passages *passages, struct passage *out,
         struct view line = markdown_line(text, at, &next);
 
         if (fence_closes(fence, line))
-            return give(passages, out, PASSAGE_OTHER, next);
+            return passages_give(passages, out, PASSAGE_OTHER, next);
         if (fence->language != FENCE_MARKDOWN &&
             fence_opens(&inner, line, fence->indent) &&
             inner.language == FENCE_PYTHON && inner.length >= fence->length)
-            return give(passages, out, PASSAGE_OTHER, at);
+            return passages_give(passages, out, PASSAGE_OTHER, at);
     }
     if (!is_patient(passages))
-        return give(passages, out, PASSAGE_OTHER, text.len);
+        return passages_give(passages, out, PASSAGE_OTHER, text.len);
     passages->in_vain += text.len - start;
     return NOTHING;
 }
@@ -323,12 +324,12 @@ static enum lookup take_thought(struct passages *passages, struct passage *out,
 
     if (mark->closing)
         return tag_stands_apart(passages->text, mark)
-                   ? give(passages, out, PASSAGE_CLOSING, mark->end)
+                   ? passages_give(passages, out, PASSAGE_CLOSING, mark->end)
                    : NOTHING;
     if (find_closing(passages, mark, &closing))
-        return give(passages, out, PASSAGE_THOUGHT, closing.end);
-    return give(passages, out, PASSAGE_THOUGHT,
-                passages->stopped ? mark->end : passages->text.len);
+        return passages_give(passages, out, PASSAGE_THOUGHT, closing.end);
+    return passages_give(passages, out, PASSAGE_THOUGHT,
+                         passages->stopped ? mark->end : passages->text.len);
 }
 
 /* Behind a tag that is only spoken of comes another before it is closed. */
@@ -351,17 +352,18 @@ static enum lookup take_solution(struct passages *passages, struct passage *out,
         if (closing.tag == mark->tag && closing.closing) {
             out->body = part(text, mark->end, closing.start);
             out->closed = true;
-            return give(passages, out, PASSAGE_SOLUTION, closing.end);
+            return passages_give(passages, out, PASSAGE_SOLUTION, closing.end);
         }
         if (!closing.closing &&
             (closing.tag == mark->tag ||
              (closing.tag->use == TAG_CODE && !closing.tag->own_line)))
             return NOTHING;
     }
-    return give(passages, out, PASSAGE_SOLUTION, mark->end);
+    return passages_give(passages, out, PASSAGE_SOLUTION, mark->end);
 }
 
-static enum lookup take_mark(struct passages *passages, struct passage *out)
+static enum lookup passages_take_mark(struct passages *passages,
+                                      struct passage *out)
 {
     struct tag_mark mark;
 
@@ -392,7 +394,8 @@ static bool opens_late(const struct passages *passages, size_t at,
     return text.data[at] != '>';
 }
 
-static enum lookup take_line(struct passages *passages, struct passage *out)
+static enum lookup passages_take_line(struct passages *passages,
+                                      struct passage *out)
 {
     struct fence fence;
     size_t next;
@@ -434,7 +437,7 @@ static enum lookup take_prose(struct passages *passages, struct passage *out)
     }
     if (at < text.len && text.data[at] == '\n' && text.data[at - 1] == '\r')
         at++;
-    return give(passages, out, PASSAGE_PROSE, at);
+    return passages_give(passages, out, PASSAGE_PROSE, at);
 }
 
 bool passages_next(struct passages *passages, struct passage *out)
@@ -447,9 +450,9 @@ bool passages_next(struct passages *passages, struct passage *out)
         .starts_line = markdown_starts_line(passages->text, passages->at),
     };
     if (out->starts_line)
-        found = take_line(passages, out);
+        found = passages_take_line(passages, out);
     if (found == NOTHING)
-        found = take_mark(passages, out);
+        found = passages_take_mark(passages, out);
     if (found == NOTHING && !out->starts_line)
         found = take_late(passages, out);
     if (found == NOTHING)

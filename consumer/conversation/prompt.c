@@ -64,7 +64,7 @@ static const struct {
                          { "summary.zh.md", prompt_summary_zh } },
 };
 
-static bool read_text(const char *path, char **text, struct err *err)
+static bool prompt_read_file(const char *path, char **text, struct err *err)
 {
     FILE *file = fopen(path, "rbe");
     if (!file && errno == ENOENT)
@@ -100,7 +100,8 @@ bool prompts_load(struct prompts *prompts, const char *folder, struct err *err)
         for (int language = 0; language < LANGUAGES && good; language++) {
             snprintf(path, sizeof(path), "%s/%s", folder,
                      ours[prompt][language].file);
-            good = read_text(path, &prompts->texts[prompt][language], err);
+            good =
+                prompt_read_file(path, &prompts->texts[prompt][language], err);
         }
     return good;
 }

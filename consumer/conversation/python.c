@@ -189,7 +189,7 @@ static bool is_among(struct view word, const char *const *words)
     return false;
 }
 
-static bool has(struct view text, const char *part)
+static bool python_has(struct view text, const char *part)
 {
     return memmem(text.data, text.len, part, strlen(part));
 }
@@ -222,7 +222,8 @@ static enum python_guess guess_behind(struct view rest)
         rest = behind(rest, first_word(rest).len);
         return rest.len > 0 && rest.data[0] == '(' ? PYTHON_YES : PYTHON_MAYBE;
     }
-    return has(next, "= ") && !has(next, "== ") ? PYTHON_YES : PYTHON_MAYBE;
+    return python_has(next, "= ") && !python_has(next, "== ") ? PYTHON_YES
+                                                              : PYTHON_MAYBE;
 }
 
 static enum python_guess guess_line(struct view line)
@@ -237,9 +238,10 @@ static enum python_guess guess_line(struct view line)
     if (view_is(word, "import"))
         return PYTHON_YES;
     if (view_is(word, "from"))
-        return has(text, " import ") ? PYTHON_YES : PYTHON_NO;
+        return python_has(text, " import ") ? PYTHON_YES : PYTHON_NO;
     if (is_among(word, heads))
-        return has(text, ":") || has(text, "(") ? PYTHON_YES : PYTHON_NO;
+        return python_has(text, ":") || python_has(text, "(") ? PYTHON_YES
+                                                              : PYTHON_NO;
     return guess_behind(behind(text, word.len));
 }
 

@@ -55,8 +55,9 @@ static bool may_be_image(const struct file_ref *file)
     return false;
 }
 
-static void choose(struct image_choice *choice, struct view name,
-                   struct view blob, uint64_t bytes, const json_t *message)
+static void image_choice_add(struct image_choice *choice, struct view name,
+                             struct view blob, uint64_t bytes,
+                             const json_t *message)
 {
     if (choice->count == choice->most || bytes > choice->bytes_left ||
         !message || blob.len == 0)
@@ -85,15 +86,15 @@ size_t images_choose(const struct conversation *conversation, uint64_t most,
             json_array_get(conversation->messages, conversation->places[i]);
         for (size_t j = list->count; j-- > 0;)
             if (may_be_shown(refs[j].mime))
-                choose(&choice, refs[j].name, refs[j].blob, refs[j].bytes,
-                       message);
+                image_choice_add(&choice, refs[j].name, refs[j].blob,
+                                 refs[j].bytes, message);
     }
     const struct file_ref *files = conversation->job->files.items;
     const json_t *message = conversation_task(conversation);
     for (size_t i = conversation->job->files.count; i-- > 0;)
         if (may_be_image(&files[i]))
-            choose(&choice, files[i].name, files[i].blob, files[i].bytes,
-                   message);
+            image_choice_add(&choice, files[i].name, files[i].blob,
+                             files[i].bytes, message);
     return choice.count;
 }
 

@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------- types */
 
-static bool is_whole(const json_t *value)
+static bool schema_is_whole_number(const json_t *value)
 {
     enum { EXACT = 1 << 30 };
     double real = json_real_value(value);
@@ -23,7 +23,7 @@ static bool is_of_type(const json_t *value, const char *type)
     if (strcmp(type, "string") == 0)
         return json_is_string(value);
     if (strcmp(type, "integer") == 0)
-        return is_whole(value);
+        return schema_is_whole_number(value);
     if (strcmp(type, "number") == 0)
         return json_is_number(value);
     if (strcmp(type, "boolean") == 0)

@@ -40,7 +40,7 @@ static void begin_there(struct conversation *conversation)
 
 /* Empty: it is no summary. A model that calls something has not understood what
  * it was asked for. */
-static struct view text_of(const json_t *message)
+static struct view summary_text(const json_t *message)
 {
     bool calls = json_array_size(json_object_get(message, "tool_calls")) > 0;
     return calls ? (struct view){ 0 }
@@ -49,13 +49,13 @@ static struct view text_of(const json_t *message)
 
 bool summary_is_in(const json_t *message)
 {
-    return text_of(message).len > 0;
+    return summary_text(message).len > 0;
 }
 
 void summary_take(struct conversation *conversation, const json_t *message)
 {
     struct summary *summary = &conversation->summary;
-    struct view text = text_of(message);
+    struct view text = summary_text(message);
     CLEANUP(buf_finish) struct buf clipped;
     buf_init(&clipped, MAX_SUMMARY_BYTES);
     begin_there(conversation);
@@ -99,7 +99,7 @@ bool summary_is_due(const struct conversation *conversation, size_t *until)
 /* ---------------------------------------------------------------- writing
  */
 
-static void add_text(struct buf *out, struct view text, size_t max)
+static void summary_add_text(struct buf *out, struct view text, size_t max)
 {
     text_add_clipped(out, text, max);
     buf_add(out, VIEW("\n"));
@@ -112,12 +112,12 @@ static void add_content(struct buf *out, const json_t *message, size_t max)
     size_t i;
     json_t *part;
     if (json_is_string(content))
-        add_text(out, reply_json_text(message, "content"), max);
+        summary_add_text(out, reply_json_text(message, "content"), max);
     json_array_foreach(content, i, part) {
         if (json_object_get(part, "image_url"))
             buf_add(out, VIEW("[picture]\n"));
         else
-            add_text(out, reply_json_text(part, "text"), max);
+            summary_add_text(out, reply_json_text(part, "text"), max);
     }
 }
 
@@ -129,7 +129,7 @@ static void add_calls(struct buf *out, const json_t *message, size_t max)
         const json_t *function = json_object_get(call, "function");
         buf_printf(out, "[call of %.*s]\n",
                    VIEW_ARG(reply_json_text(function, "name")));
-        add_text(out, reply_json_text(function, "arguments"), max);
+        summary_add_text(out, reply_json_text(function, "arguments"), max);
     }
 }
 
@@ -199,7 +199,7 @@ void summary_write(struct buf *out, const struct summary_source *source)
     }
     if (source->earlier.len > 0) {
         buf_add(out, VIEW("[earlier summary]\n"));
-        add_text(out, source->earlier, source->earlier.len);
+        summary_add_text(out, source->earlier, source->earlier.len);
     }
     uint64_t taken = window_text_tokens(buf_view(out));
     add_messages(out, source,

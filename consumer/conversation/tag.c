@@ -18,21 +18,21 @@ static const struct tag tags[] = {
 };
 enum { TAGS = sizeof(tags) / sizeof(tags[0]) };
 
-static bool is_blank(char byte)
+static bool tag_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t';
 }
 
 bool tag_begins_line(struct view text, size_t at)
 {
-    while (at > 0 && is_blank(text.data[at - 1]))
+    while (at > 0 && tag_is_blank(text.data[at - 1]))
         at--;
     return markdown_starts_line(text, at);
 }
 
 bool tag_ends_line(struct view text, size_t at)
 {
-    while (at < text.len && is_blank(text.data[at]))
+    while (at < text.len && tag_is_blank(text.data[at]))
         at++;
     return at == text.len || markdown_starts_line(text, at + 1);
 }

@@ -149,7 +149,7 @@ static void add_image_limits(json_t *json, const struct terms *terms)
                         json_integer((json_int_t)terms->picture_bytes));
 }
 
-static int write_piece(const char *data, size_t len, void *owner)
+static int terms_write_piece(const char *data, size_t len, void *owner)
 {
     return buf_append(owner, data, len) ? 0 : -1;
 }
@@ -181,7 +181,7 @@ void terms_write(const struct terms *terms,
     add_image_limits(json, terms);
     if (terms->blob_url && *terms->blob_url != '\0')
         json_object_set_new(json, "blob_url", json_string(terms->blob_url));
-    json_dump_callback(json, write_piece, out, JSON_COMPACT);
+    json_dump_callback(json, terms_write_piece, out, JSON_COMPACT);
     if (!buf_ok(out))
         buf_clear(out);
     json_decref(json);

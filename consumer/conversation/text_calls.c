@@ -13,7 +13,7 @@ enum { MOST_CALLS = 16 };
 
 static const char opening[] = "<tool_call>", closing[] = "</tool_call>";
 
-static const char *find(struct view text, const char *part)
+static const char *text_calls_find(struct view text, const char *part)
 {
     return text.len == 0 ? NULL
                          : memmem(text.data, text.len, part, strlen(part));
@@ -26,7 +26,7 @@ static bool is_quoted(struct view text, const char *at)
 }
 
 /* JSON, or JSON but for bare newlines, in a fence or not. NULL: neither. */
-static json_t *parse(struct view text)
+static json_t *text_calls_parse(struct view text)
 {
     CLEANUP(buf_finish) struct buf object = { 0 };
     text = view_trimmed(text);
@@ -106,7 +106,7 @@ static bool add_call(json_t *calls, json_t *call, const struct terms *terms,
 static bool add_calls(json_t *calls, struct view text,
                       const struct terms *terms, const struct job *job)
 {
-    json_t *json = parse(text), *call;
+    json_t *json = text_calls_parse(text), *call;
     bool good = json_is_object(json) ? add_call(calls, json, terms, job)
                                      : json_array_size(json) > 0;
     size_t i;
@@ -127,7 +127,8 @@ static bool read_tags(json_t *calls, struct view text, const char *first,
     for (const char *at = first; at;) {
         at += strlen(opening);
         struct view rest = { at, text.len - (size_t)(at - text.data) };
-        const char *end = find(rest, closing), *next = find(rest, opening);
+        const char *end = text_calls_find(rest, closing),
+                   *next = text_calls_find(rest, opening);
         if (!end) /* the last may lack its end */
             end = next ? next : rest.data + rest.len;
         if (!add_calls(calls, (struct view){ at, (size_t)(end - at) }, terms,
@@ -154,7 +155,7 @@ json_t *text_calls_read(json_t *message, const struct terms *terms,
                         const struct job *job)
 {
     struct view text = reply_json_text(message, "content");
-    const char *first = find(text, opening);
+    const char *first = text_calls_find(text, opening);
     if (first && is_quoted(text, first))
         first = NULL;
     struct view rest = { text.data, first ? (size_t)(first - text.data) : 0 };

@@ -36,7 +36,7 @@ static bool names_has(const struct list *names, const char *name)
 }
 
 /* function: a reference that is taken. */
-static void offer(json_t *tools, json_t *function)
+static void tools_add_function(json_t *tools, json_t *function)
 {
     json_array_append_new(tools, json_pack("{s:s, s:o}", "type", "function",
                                            "function", function));
@@ -56,8 +56,9 @@ static void offer_python(json_t *tools, bool with_others)
         json_pack("{s:s, s:o}", "type", "function", "function", function));
 }
 
-static bool check_names(const struct catalog *catalog, const struct list *names,
-                        json_t *all, struct err *err)
+static bool tools_check_names(const struct catalog *catalog,
+                              const struct list *names, json_t *all,
+                              struct err *err)
 {
     const struct view *name = names->items;
     for (size_t i = 0; i < names->count; i++) {
@@ -80,13 +81,13 @@ json_t *tools_offer(const struct catalog *catalog, const struct list *names,
     json_t *tools = json_array();
     for (size_t i = 0; i < catalog->count; i++)
         if (names_has(names, catalog->items[i]->name))
-            offer(tools, json_incref(catalog->items[i]->function));
+            tools_add_function(tools, json_incref(catalog->items[i]->function));
     if (names_has(names, TOOL_PYTHON))
         offer_python(tools, json_array_size(tools) > 0);
     if (names->count == 0)
         return tools;
     json_t *all = tools_offer(catalog, &(struct list){ 0 }, err);
-    bool good = check_names(catalog, names, all, err);
+    bool good = tools_check_names(catalog, names, all, err);
     json_decref(all);
     if (good)
         return tools;

@@ -179,7 +179,7 @@ static void add_user(json_t *messages, json_t *text)
         messages, json_pack("{s:s, s:o}", "role", "user", "content", text));
 }
 
-static void add_note(json_t *messages, size_t count)
+static void window_add_note(json_t *messages, size_t count)
 {
     add_user(messages,
              json_sprintf("[%zu earlier messages are left out here: the "
@@ -227,7 +227,7 @@ static void add_notice(json_t *messages, const struct window *window,
     size_t count = count_between(window, before ? window->said : window->head,
                                  before ? place : cut);
     if (summary->text.len == 0)
-        add_note(messages, count);
+        window_add_note(messages, count);
     else if (!before || cut <= window->head)
         add_summary(messages, window, cut, summary);
 }

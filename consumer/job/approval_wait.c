@@ -7,8 +7,8 @@
 #include "schemas/message/limits.h"
 
 /* Returns false. The tool may still come, from a server that is away. */
-static bool refuse(const struct attempt *attempt, size_t i, struct view name,
-                   struct err *err)
+static bool approval_wait_refuse(const struct attempt *attempt, size_t i,
+                                 struct view name, struct err *err)
 {
     bool away = mcp_expects(attempt->consumer->mcp, name);
     return err_set(err, away ? ERR_RETRY : ERR_REJECT,
@@ -23,7 +23,7 @@ bool approval_wait_check(const struct attempt *attempt, struct err *err)
     for (size_t i = 0; i < attempt->job.approve.count; i++)
         if (!view_is(names[i], TOOL_PYTHON) &&
             !catalog_find(&attempt->tools.toolset->catalog, names[i]))
-            return refuse(attempt, i, names[i], err);
+            return approval_wait_refuse(attempt, i, names[i], err);
     return true;
 }
 

@@ -461,7 +461,7 @@ static void attempt_free(struct attempt *attempt)
     free(attempt);
 }
 
-static void end(struct attempt *attempt)
+static void attempt_end(struct attempt *attempt)
 {
     struct consumer *consumer = attempt->consumer;
     consumer->slots[attempt->slot] = NULL;
@@ -483,5 +483,5 @@ void attempt_run(struct attempt *attempt)
     bool inside = attempt->machine.running;
     machine_run(&attempt->machine);
     if (!inside && attempt->machine.state == ENDED)
-        end(attempt);
+        attempt_end(attempt);
 }

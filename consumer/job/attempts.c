@@ -7,8 +7,8 @@
 
 /* An attempt that has ended still has its slot while its machine is on the
  * stack: nothing is asked of it any more. */
-static bool find(const struct partition *partition, size_t slot,
-                 struct slot_job *job)
+static bool attempts_find(const struct partition *partition, size_t slot,
+                          struct slot_job *job)
 {
     const struct attempt *attempt = partition->consumer->slots[slot];
     if (!attempt || attempt->partition != partition ||
@@ -23,7 +23,8 @@ static bool find(const struct partition *partition, size_t slot,
     return true;
 }
 
-static void stop(struct consumer *consumer, size_t slot, enum stop_reason why)
+static void attempts_stop(struct consumer *consumer, size_t slot,
+                          enum stop_reason why)
 {
     if (consumer->slots[slot])
         attempt_stop(consumer->slots[slot], why);
@@ -31,17 +32,17 @@ static void stop(struct consumer *consumer, size_t slot, enum stop_reason why)
 
 static void on_lost(struct consumer *consumer, size_t slot)
 {
-    stop(consumer, slot, STOP_LOST);
+    attempts_stop(consumer, slot, STOP_LOST);
 }
 
 static void on_cancel(struct consumer *consumer, size_t slot)
 {
-    stop(consumer, slot, STOP_CANCEL);
+    attempts_stop(consumer, slot, STOP_CANCEL);
 }
 
 static void on_release(struct consumer *consumer, size_t slot)
 {
-    stop(consumer, slot, STOP_RELEASE);
+    attempts_stop(consumer, slot, STOP_RELEASE);
 }
 
 static void print(const struct consumer *consumer, size_t slot)
@@ -68,7 +69,7 @@ static void on_waits_read(struct consumer *consumer)
 
 const struct jobs attempts = {
     .on_started = attempt_new,
-    .find = find,
+    .find = attempts_find,
     .on_lost = on_lost,
     .on_cancel = on_cancel,
     .on_release = on_release,

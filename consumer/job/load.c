@@ -167,8 +167,8 @@ static struct view or_default(struct view name)
     return name.len > 0 ? name : VIEW("default");
 }
 
-static bool check_names(const struct facts *facts, const struct job *job,
-                        struct err *err)
+static bool facts_check_names(const struct facts *facts, const struct job *job,
+                              struct err *err)
 {
     const struct {
         const char *name, *code;
@@ -200,7 +200,7 @@ static bool check_names(const struct facts *facts, const struct job *job,
 static bool facts_match(const struct facts *facts, const struct job *job,
                         struct err *err)
 {
-    if (!check_names(facts, job, err))
+    if (!facts_check_names(facts, job, err))
         return false;
     if (job->limits.deadline_ms != facts->deadline_ms)
         return err_set(err, ERR_REJECT, "deadline_mismatch",
@@ -317,7 +317,7 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
  * gives a result with all that they have, one before it only the job's
  * metadata.
  */
-static bool read_job(struct attempt *attempt, struct err *err)
+static bool load_read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
     if (!decide_job(job, view_of(attempt->origin.id),
@@ -418,7 +418,7 @@ enum pace step_loading(void *owner)
 {
     struct attempt *attempt = owner;
     struct err err;
-    if (!read_job(attempt, &err) || !read_journal(attempt, &err))
+    if (!load_read_job(attempt, &err) || !read_journal(attempt, &err))
         return cannot_load(attempt, &err);
     open_session(attempt); /* only the object: nothing is asked for yet */
     if (!check_executor(attempt, &err))

@@ -24,7 +24,7 @@ static json_int_t index_of(const json_t *json)
 /* Usage comes at the start and at the end, each time as the whole, so it is not
  * summed. Some endpoints send 0 the second time. input_tokens does not count
  * what was read from the cache or written to it; ours does. */
-static void take_usage(struct reply *reply, const json_t *usage)
+static void anthropic_take_usage(struct reply *reply, const json_t *usage)
 {
     uint64_t read = reply_tokens(usage, "cache_read_input_tokens");
     uint64_t written = reply_tokens(usage, "cache_creation_input_tokens");
@@ -53,8 +53,8 @@ static void begin_thinking(struct reply *reply, const json_t *block,
 }
 
 /* The input is {} when it comes in pieces; some endpoints send it at once. */
-static void begin_call(struct reply *reply, const json_t *block,
-                       json_int_t index)
+static void anthropic_begin_call(struct reply *reply, const json_t *block,
+                                 json_int_t index)
 {
     const json_t *input = json_object_get(block, "input");
     CLEANUP(cleanup_free) char *text = NULL;
@@ -83,7 +83,7 @@ static void begin_block(struct reply *reply, const json_t *block,
     else if (view_is(type, "redacted_thinking"))
         reply_blocks_keep(&reply->blocks, json_deep_copy(block));
     else if (view_is(type, "tool_use"))
-        begin_call(reply, block, index);
+        anthropic_begin_call(reply, block, index);
 }
 
 static void end_block(struct reply *reply, json_int_t index)
@@ -159,7 +159,7 @@ static void take_message(struct reply *reply, const json_t *message)
         begin_block(reply, block, (json_int_t)i);
         end_block(reply, (json_int_t)i);
     }
-    take_usage(reply, json_object_get(message, "usage"));
+    anthropic_take_usage(reply, json_object_get(message, "usage"));
     take_stop(reply, message);
 }
 
@@ -184,7 +184,7 @@ static bool anthropic_take(struct reply *reply, struct view event,
     else if (view_is(type, "content_block_stop"))
         end_block(reply, index_of(json));
     else if (view_is(type, "message_delta")) {
-        take_usage(reply, json_object_get(json, "usage"));
+        anthropic_take_usage(reply, json_object_get(json, "usage"));
         take_stop(reply, json_object_get(json, "delta"));
     } else if (view_is(type, "message_stop"))
         reply->done = true;
@@ -212,7 +212,7 @@ struct writer {
 /* ------------------------------------------------------------------ blocks */
 
 /* Takes the block. NULL: nothing is appended. */
-static void append(json_t *blocks, json_t *block)
+static void anthropic_append(json_t *blocks, json_t *block)
 {
     if (block)
         json_array_append_new(blocks, block);
@@ -258,9 +258,9 @@ static void append_content(json_t *blocks, const json_t *message)
     json_t *part;
     size_t i;
 
-    append(blocks, text_block(reply_json_text(message, "content")));
+    anthropic_append(blocks, text_block(reply_json_text(message, "content")));
     json_array_foreach(json_object_get(message, "content"), i, part)
-        append(blocks, part_block(part));
+        anthropic_append(blocks, part_block(part));
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -311,7 +311,7 @@ static void on_kept(void *owner, json_t *kept)
 static void on_text(void *owner, struct view text, const json_t *mark)
 {
     (void)mark;
-    append(owner, text_block(text));
+    anthropic_append(owner, text_block(text));
 }
 
 static void on_call(void *owner, const json_t *call)
@@ -388,8 +388,9 @@ static json_t *tools_json(const json_t *tools)
     return list;
 }
 
-static void set_tools(json_t *body, const struct model_endpoint *endpoint,
-                      const struct model_request *request)
+static void anthropic_set_tools(json_t *body,
+                                const struct model_endpoint *endpoint,
+                                const struct model_request *request)
 {
     bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
 
@@ -440,8 +441,8 @@ static uint64_t thinking_budget(const struct model_endpoint *endpoint)
     return budget > 0 ? (uint64_t)budget : 0;
 }
 
-static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
-                              const struct model_request *request)
+static uint64_t anthropic_max_tokens(const struct model_endpoint *endpoint,
+                                     const struct model_request *request)
 {
     uint64_t most = parameter_tokens(endpoint, "max_tokens");
 
@@ -478,15 +479,15 @@ static void fit_thinking(json_t *body, const struct model_endpoint *endpoint,
         json_object_del(body, "thinking");
 }
 
-static json_t *write_body(const struct model_endpoint *endpoint,
-                          const struct model_request *request)
+static json_t *anthropic_write_body(const struct model_endpoint *endpoint,
+                                    const struct model_request *request)
 {
     struct writer writer = { .endpoint = endpoint,
                              .system = json_array(),
                              .messages = json_array(),
                              .results = json_array(),
                              .said = json_array() };
-    uint64_t max_tokens = max_tokens_of(endpoint, request);
+    uint64_t max_tokens = anthropic_max_tokens(endpoint, request);
     json_t *body, *message, *parameters;
     size_t i;
 
@@ -503,7 +504,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     parameters = sampling_of(endpoint, request->parameters);
     json_object_update_missing(body, parameters);
     json_decref(parameters);
-    set_tools(body, endpoint, request);
+    anthropic_set_tools(body, endpoint, request);
     fit_thinking(body, endpoint, max_tokens);
     mark_all(body, endpoint, request->last);
     if (!endpoint_has(endpoint, QUIRK_NO_STREAM))
@@ -527,7 +528,8 @@ static void set_sampling(json_t *parameters, const char *name, json_t *value)
 }
 
 /* The API has no other ones. */
-static void set_parameter(json_t *parameters, const char *name, json_t *value)
+static void anthropic_set_parameter(json_t *parameters, const char *name,
+                                    json_t *value)
 {
     if (strcmp(name, "stop") == 0)
         json_object_set_new(parameters, "stop_sequences",
@@ -561,9 +563,9 @@ const struct dialect dialect_anthropic = {
     .header = "anthropic-version: 2023-06-01",
     .lessons = lessons,
     .free_cache = true,
-    .write = write_body,
-    .set_parameter = set_parameter,
-    .max_tokens = max_tokens_of,
+    .write = anthropic_write_body,
+    .set_parameter = anthropic_set_parameter,
+    .max_tokens = anthropic_max_tokens,
     .take = anthropic_take,
     .end = anthropic_end,
 };

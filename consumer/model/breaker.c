@@ -6,7 +6,8 @@ static bool is_open(const struct breaker *breaker)
     return breaker->failures >= BREAKER_FAILURES;
 }
 
-static uint64_t ask(struct breaker *breaker, bool counts, uint64_t now_ms)
+static uint64_t breaker_ask_counting(struct breaker *breaker, bool counts,
+                                     uint64_t now_ms)
 {
     uint64_t wait = breaker_waits(breaker, now_ms);
 
@@ -24,12 +25,12 @@ static uint64_t ask(struct breaker *breaker, bool counts, uint64_t now_ms)
 
 uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms)
 {
-    return ask(breaker, true, now_ms);
+    return breaker_ask_counting(breaker, true, now_ms);
 }
 
 uint64_t breaker_ask_kept(struct breaker *breaker, uint64_t now_ms)
 {
-    return ask(breaker, false, now_ms);
+    return breaker_ask_counting(breaker, false, now_ms);
 }
 
 void breaker_well(struct breaker *breaker)

@@ -25,27 +25,27 @@
 static const char OPENING[] = "<think>";
 static const char CLOSING[] = "</think>";
 
-static bool is_blank(char byte)
+static bool chat_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-static struct view skip_blanks(struct view text)
+static struct view chat_skip_blanks(struct view text)
 {
-    while (text.len > 0 && is_blank(*text.data)) {
+    while (text.len > 0 && chat_is_blank(*text.data)) {
         text.data++;
         text.len--;
     }
     return text;
 }
 
-static struct view rest_of(struct view text, size_t from)
+static struct view chat_rest(struct view text, size_t from)
 {
     return (struct view){ text.data + from, text.len - from };
 }
 
 /* The position of the mark; text.len when it is not there. */
-static size_t find(struct view text, const char *mark)
+static size_t chat_find_mark(struct view text, const char *mark)
 {
     const char *at =
         text.len > 0 ? memmem(text.data, text.len, mark, strlen(mark)) : NULL;
@@ -76,7 +76,7 @@ static bool step_may(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
     struct view held = buf_view(&thought->held);
-    struct view text = skip_blanks(held);
+    struct view text = chat_skip_blanks(held);
     size_t mark = sizeof(OPENING) - 1;
 
     if (text.len < mark && memcmp(text.data, OPENING, text.len) == 0)
@@ -94,7 +94,7 @@ static bool step_in(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
     struct view held = buf_view(&thought->held);
-    size_t at = find(held, CLOSING);
+    size_t at = chat_find_mark(held, CLOSING);
     bool closes = at < held.len;
 
     if (!closes)
@@ -113,7 +113,7 @@ static bool step_after(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
     struct view held = buf_view(&thought->held);
-    size_t blanks = held.len - skip_blanks(held).len;
+    size_t blanks = held.len - chat_skip_blanks(held).len;
 
     buf_add(&thought->whole, (struct view){ held.data, blanks });
     buf_drop(&thought->held, blanks);
@@ -123,7 +123,7 @@ static bool step_after(struct reply *reply)
     return true;
 }
 
-static void keep(struct reply *reply, struct view whole)
+static void chat_keep_thought(struct reply *reply, struct view whole)
 {
     reply_blocks_keep(&reply->blocks,
                       json_pack("{s:s, s:o}", "type", "inline", "text",
@@ -131,12 +131,12 @@ static void keep(struct reply *reply, struct view whole)
 }
 
 /* Keeps the thought, if there was one, and gives what is held as text. */
-static void pass_on(struct reply *reply)
+static void chat_pass_on(struct reply *reply)
 {
     struct reply_thought *thought = &reply->thought;
 
     if (thought->whole.len > 0)
-        keep(reply, buf_view(&thought->whole));
+        chat_keep_thought(reply, buf_view(&thought->whole));
     buf_clear(&thought->whole);
     reply_add_text(reply, buf_view(&thought->held));
     buf_clear(&thought->held);
@@ -159,7 +159,7 @@ static void thought_feed(struct reply *reply, struct view text)
                : thought->state == THOUGHT_IN ? step_in(reply)
                                               : step_after(reply);
     if (thought->state == THOUGHT_NONE)
-        pass_on(reply);
+        chat_pass_on(reply);
 }
 
 /* The mark was never closed. Then the thought is the answer, unless the reply
@@ -181,12 +181,14 @@ static void end_open(struct reply *reply)
 static bool closes_alone(struct view text, size_t at)
 {
     struct view before = { text.data, at };
-    struct view after = rest_of(text, at + sizeof(CLOSING) - 1);
+    struct view after = chat_rest(text, at + sizeof(CLOSING) - 1);
 
     return (at == 0 || text.data[at - 1] == '\n') &&
            (after.len == 0 || *after.data == '\n' || *after.data == '\r') &&
-           find(before, "```") == at && find(before, OPENING) == at &&
-           find(before, "<execute>") == at && find(before, "<code>") == at;
+           chat_find_mark(before, "```") == at &&
+           chat_find_mark(before, OPENING) == at &&
+           chat_find_mark(before, "<execute>") == at &&
+           chat_find_mark(before, "<code>") == at;
 }
 
 /* A closing mark without an opening one: the template has put that into the
@@ -195,16 +197,16 @@ static bool closes_alone(struct view text, size_t at)
 static void end_closing(struct reply *reply)
 {
     struct view text = buf_view(&reply->content);
-    size_t at = find(text, CLOSING);
+    size_t at = chat_find_mark(text, CLOSING);
     struct view after;
 
     if (at == text.len || reply->blocks.has_kept || !closes_alone(text, at))
         return;
-    after = skip_blanks(rest_of(text, at + sizeof(CLOSING) - 1));
+    after = chat_skip_blanks(chat_rest(text, at + sizeof(CLOSING) - 1));
     if (after.len == 0)
         return;
     reply_blocks_finish(&reply->blocks);
-    keep(reply, (struct view){ text.data, text.len - after.len });
+    chat_keep_thought(reply, (struct view){ text.data, text.len - after.len });
     reply_blocks_text(&reply->blocks, after.len);
     buf_drop(&reply->content, text.len - after.len);
 }
@@ -217,7 +219,7 @@ static void thought_end(struct reply *reply)
     if (thought->state == THOUGHT_IN)
         end_open(reply);
     if (thought->held.len > 0 || thought->whole.len > 0)
-        pass_on(reply);
+        chat_pass_on(reply);
     thought->state = THOUGHT_NONE;
     if (!reply->by_length)
         end_closing(reply);
@@ -246,7 +248,7 @@ static void add_thinking(struct reply *reply, const json_t *part,
 
 /* Content comes as a string, or as a list of parts: {type: text, text} and
  * {type: thinking, thinking: [{text}]}. */
-static void add_part(struct reply *reply, const json_t *part)
+static void chat_add_part(struct reply *reply, const json_t *part)
 {
     const json_t *thinking = json_object_get(part, "thinking");
 
@@ -269,7 +271,7 @@ static void take_content(struct reply *reply, const json_t *delta)
     if (json_is_string(content))
         thought_feed(reply, text);
     json_array_foreach(content, i, part)
-        add_part(reply, part);
+        chat_add_part(reply, part);
 }
 
 /* There are two names. An endpoint that sends both says the same in both. */
@@ -330,7 +332,7 @@ static uint64_t written_of(const json_t *usage, const json_t *details)
 /* The last usage counts: when several chunks have one, each is of the whole
  * reply.
  */
-static void take_usage(struct reply *reply, const json_t *usage)
+static void chat_take_usage(struct reply *reply, const json_t *usage)
 {
     const json_t *details = json_object_get(usage, "prompt_tokens_details");
     uint64_t cached = reply_tokens(details, "cached_tokens");
@@ -397,7 +399,7 @@ static void take_choice(struct reply *reply, const json_t *choice)
     reply->has_choice = true;
     take_delta(reply, text_of_choice(reply, choice));
     reply_set_finish(reply, reply_json_text(choice, "finish_reason"));
-    take_usage(reply, json_object_get(choice, "usage"));
+    chat_take_usage(reply, json_object_get(choice, "usage"));
 }
 
 /* A chunk of a stream, or a plain body: they differ in delta and message. */
@@ -410,9 +412,9 @@ static bool chat_take(struct reply *reply, struct view event,
     (void)event;
     json_array_foreach(json_object_get(json, "choices"), i, choice)
         take_choice(reply, choice);
-    take_usage(reply,
-               json_object_get(json_object_get(json, "x_groq"), "usage"));
-    take_usage(reply, json_object_get(json, "usage"));
+    chat_take_usage(reply,
+                    json_object_get(json_object_get(json, "x_groq"), "usage"));
+    chat_take_usage(reply, json_object_get(json, "usage"));
     return true;
 }
 
@@ -533,8 +535,8 @@ static json_t *fit_messages(const struct model_endpoint *endpoint,
 
 /* Tools that must not be called (last) are shown all the same: some endpoints
  * refuse a history of calls without them. */
-static void set_tools(json_t *body, const struct model_endpoint *endpoint,
-                      json_t *tools, bool last)
+static void chat_set_tools(json_t *body, const struct model_endpoint *endpoint,
+                           json_t *tools, bool last)
 {
     bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
     if (json_array_size(tools) == 0 || (last && !chooses))
@@ -556,8 +558,8 @@ static void set_max_tokens(json_t *body, const struct model_endpoint *endpoint,
         json_object_set_new(body, name, json_integer((json_int_t)max_tokens));
 }
 
-static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
-                              const struct model_request *request)
+static uint64_t chat_max_tokens(const struct model_endpoint *endpoint,
+                                const struct model_request *request)
 {
     static const char *const names[] = { "max_completion_tokens",
                                          "max_tokens" };
@@ -574,8 +576,8 @@ static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
     return 0;
 }
 
-static json_t *write_body(const struct model_endpoint *endpoint,
-                          const struct model_request *request)
+static json_t *chat_write_body(const struct model_endpoint *endpoint,
+                               const struct model_request *request)
 {
     json_t *body = json_pack("{s:s, s:o}", "model", endpoint->model, "messages",
                              fit_messages(endpoint, request->messages));
@@ -584,7 +586,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
 
     json_object_update_missing(body, parameters);
     json_decref(parameters);
-    set_tools(body, endpoint, request->tools, request->last);
+    chat_set_tools(body, endpoint, request->tools, request->last);
     set_max_tokens(body, endpoint, request->max_tokens);
     if (endpoint_has(endpoint, QUIRK_NO_STREAM))
         return body;
@@ -595,7 +597,8 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     return body;
 }
 
-static void set_parameter(json_t *parameters, const char *name, json_t *value)
+static void chat_set_parameter(json_t *parameters, const char *name,
+                               json_t *value)
 {
     json_object_set(parameters, name, value);
 }
@@ -626,9 +629,9 @@ const struct dialect dialect_chat = {
     .path = "/chat/completions",
     .key_header = "Authorization: Bearer %s",
     .lessons = lessons,
-    .write = write_body,
-    .set_parameter = set_parameter,
-    .max_tokens = max_tokens_of,
+    .write = chat_write_body,
+    .set_parameter = chat_set_parameter,
+    .max_tokens = chat_max_tokens,
     .take = chat_take,
     .end = chat_end,
 };

@@ -51,14 +51,14 @@ struct view part_image(const json_t *part)
                                  : reply_json_text(part, "image_url");
 }
 
-static bool is_plain(char byte)
+static bool dialect_is_plain(char byte)
 {
     return isalnum((unsigned char)byte) || byte == '_' || byte == '-';
 }
 
 /* FNV-1a: enough to tell ids apart; two ids of one hash can be made on purpose.
  */
-static unsigned long long hash_of(struct view id)
+static unsigned long long dialect_hash_id(struct view id)
 {
     unsigned long long hash = 14695981039346656037ULL;
 
@@ -74,15 +74,15 @@ json_t *call_id_json(struct view id)
     bool plain = id.len > 0 && id.len <= MAX_CALL_ID;
 
     for (size_t i = 0; i < id.len && plain; i++)
-        plain = is_plain(id.data[i]);
+        plain = dialect_is_plain(id.data[i]);
     if (plain)
         return json_stringn(id.data, id.len);
     for (size_t i = 0; i < id.len && len < MAX_CALL_ID - HASH_DIGITS - 1; i++)
         fit[len++] = id.data[i];
     for (size_t i = 0; i < len; i++)
-        if (!is_plain(fit[i]))
+        if (!dialect_is_plain(fit[i]))
             fit[i] = '_';
-    return json_sprintf("%.*s_%016llx", (int)len, fit, hash_of(id));
+    return json_sprintf("%.*s_%016llx", (int)len, fit, dialect_hash_id(id));
 }
 
 json_t *tool_schema(const json_t *function)

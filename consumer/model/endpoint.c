@@ -22,7 +22,7 @@ enum {
     MAX_WAIT_MS = 24 * 3600 * 1000
 };
 
-static char *copy(const char *text)
+static char *endpoint_copy_text(const char *text)
 {
     return text ? view_dup(view_of(text)) : NULL;
 }
@@ -74,7 +74,7 @@ static struct model_endpoint *endpoint_new(const char *name)
         abort();
     endpoint->refs = 1;
     endpoint->dialect = &dialect_chat;
-    endpoint->name = copy(name);
+    endpoint->name = endpoint_copy_text(name);
     return endpoint;
 }
 
@@ -95,8 +95,8 @@ static void add_query(struct model_endpoint *endpoint, struct view query)
     free(before);
 }
 
-static bool set_url(struct model_endpoint *endpoint, const char *url,
-                    struct err *err)
+static bool endpoint_set_url(struct model_endpoint *endpoint, const char *url,
+                             struct err *err)
 {
     struct view view = view_of(url);
 
@@ -128,7 +128,7 @@ static void cut_path(struct model_endpoint *endpoint)
         endpoint->url[len - path] = '\0';
 }
 
-static void add_escaped(struct buf *out, const char *text)
+static void endpoint_add_escaped(struct buf *out, const char *text)
 {
     for (; *text; text++)
         if (isalnum((unsigned char)*text) || strchr("-._~", *text))
@@ -162,9 +162,9 @@ static bool set_query(struct model_endpoint *endpoint, json_t *value,
         if (!json_is_string(text))
             return bad_member(err, "query", "must be an object of texts");
         buf_add(&query, query.len > 0 ? VIEW("&") : VIEW(""));
-        add_escaped(&query, name);
+        endpoint_add_escaped(&query, name);
         buf_add(&query, VIEW("="));
-        add_escaped(&query, json_string_value(text));
+        endpoint_add_escaped(&query, json_string_value(text));
     }
     if (!buf_ok(&query))
         return err_set(err, ERR_REJECT, "bad_setting",
@@ -193,7 +193,7 @@ static bool read_key(struct model_endpoint *endpoint, const char *path,
         return err_set(err, ERR_REJECT, "bad_setting",
                        "key_file %s: no key in it", path);
     free(endpoint->key);
-    endpoint->key = copy(key);
+    endpoint->key = endpoint_copy_text(key);
     return true;
 }
 
@@ -210,15 +210,16 @@ static bool set_dialect(struct model_endpoint *endpoint, const char *name,
 }
 
 /* file: the one that is read; a path in it is relative to it. */
-static bool set_text(struct model_endpoint *endpoint, const char *file,
-                     const char *name, const json_t *value, struct err *err)
+static bool endpoint_set_text(struct model_endpoint *endpoint, const char *file,
+                              const char *name, const json_t *value,
+                              struct err *err)
 {
     const char *text = json_string_value(value);
 
     if (!text || !*text)
         return bad_member(err, name, "must be a text");
     if (strcmp(name, "url") == 0)
-        return set_url(endpoint, text, err);
+        return endpoint_set_url(endpoint, text, err);
     if (strcmp(name, "key_file") == 0) {
         char *path = entry_path_beside(file, text);
         bool good = read_key(endpoint, path, err);
@@ -229,11 +230,11 @@ static bool set_text(struct model_endpoint *endpoint, const char *file,
     if (strcmp(name, "dialect") == 0)
         return set_dialect(endpoint, text, err);
     if (strcmp(name, "key") == 0)
-        endpoint->key = copy(text);
+        endpoint->key = endpoint_copy_text(text);
     else if (strcmp(name, "fallback") == 0)
-        endpoint->fallback = copy(text);
+        endpoint->fallback = endpoint_copy_text(text);
     else
-        endpoint->model = copy(text);
+        endpoint->model = endpoint_copy_text(text);
     return true;
 }
 
@@ -273,15 +274,16 @@ static bool set_history(struct model_endpoint *endpoint, const json_t *value,
     return true;
 }
 
-static bool set_member(struct model_endpoint *endpoint, const char *file,
-                       const char *name, json_t *value, struct err *err)
+static bool endpoint_set_member(struct model_endpoint *endpoint,
+                                const char *file, const char *name,
+                                json_t *value, struct err *err)
 {
     static const char *const texts[] = { "url",      "model",    "key",
                                          "key_file", "fallback", "dialect" };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strcmp(name, texts[i]) == 0)
-            return set_text(endpoint, file, name, value, err);
+            return endpoint_set_text(endpoint, file, name, value, err);
     if (strcmp(name, "first_byte_ms") == 0)
         return set_wait(&endpoint->first_byte_ms, name, value, err);
     if (strcmp(name, "idle_ms") == 0)
@@ -320,8 +322,8 @@ static bool set_member(struct model_endpoint *endpoint, const char *file,
 }
 
 /* Takes the endpoint when it succeeds. */
-static bool add(struct endpoints *endpoints, struct model_endpoint **endpoint,
-                struct err *err)
+static bool endpoints_add(struct endpoints *endpoints,
+                          struct model_endpoint **endpoint, struct err *err)
 {
     if (endpoints->count == MAX_ENDPOINTS)
         return err_set(err, ERR_REJECT, "bad_setting", "more than %d endpoints",
@@ -331,8 +333,8 @@ static bool add(struct endpoints *endpoints, struct model_endpoint **endpoint,
     return true;
 }
 
-static bool add_entry(void *owner, const char *name, const json_t *entry,
-                      struct err *err)
+static bool endpoints_add_entry(void *owner, const char *name,
+                                const json_t *entry, struct err *err)
 {
     struct endpoints *endpoints = owner;
     CLEANUP(cleanup_endpoint)
@@ -348,14 +350,14 @@ static bool add_entry(void *owner, const char *name, const json_t *entry,
                        "what the key is");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)entry, member, value)
-        if (!set_member(endpoint, endpoints->file, member, value, err))
+        if (!endpoint_set_member(endpoint, endpoints->file, member, value, err))
             return false;
     if (!endpoint->url)
         return err_set(err, ERR_REJECT, "bad_setting", "url is missing");
     cut_path(endpoint);
     if (!endpoint->model)
-        endpoint->model = copy(name);
-    return add(endpoints, &endpoint, err);
+        endpoint->model = endpoint_copy_text(name);
+    return endpoints_add(endpoints, &endpoint, err);
 }
 
 static bool add_default(struct endpoints *endpoints,
@@ -365,17 +367,19 @@ static bool add_default(struct endpoints *endpoints,
     CLEANUP(cleanup_endpoint)
     struct model_endpoint *endpoint = endpoint_new("default");
 
-    if (!set_url(endpoint, url, err))
+    if (!endpoint_set_url(endpoint, url, err))
         return false;
     cut_path(endpoint);
-    endpoint->key = copy(source->key);
-    endpoint->model = copy(source->model ? source->model : "default");
+    endpoint->key = endpoint_copy_text(source->key);
+    endpoint->model =
+        endpoint_copy_text(source->model ? source->model : "default");
     endpoint->unnamed = !source->model;
-    return add(endpoints, &endpoint, err);
+    return endpoints_add(endpoints, &endpoint, err);
 }
 
 /* The position of that name; the count when there is none. */
-static size_t find(const struct endpoints *endpoints, struct view name)
+static size_t endpoints_find(const struct endpoints *endpoints,
+                             struct view name)
 {
     size_t i = 0;
 
@@ -384,7 +388,7 @@ static size_t find(const struct endpoints *endpoints, struct view name)
     return i;
 }
 
-/* As find(), by what the endpoint calls its model. */
+/* As endpoints_find(), by what the endpoint calls its model. */
 static size_t find_model(const struct endpoints *endpoints, struct view model)
 {
     size_t i = 0;
@@ -396,12 +400,12 @@ static size_t find_model(const struct endpoints *endpoints, struct view model)
 
 static bool has_default(const struct endpoints *endpoints)
 {
-    return find(endpoints, VIEW("default")) < endpoints->count;
+    return endpoints_find(endpoints, VIEW("default")) < endpoints->count;
 }
 
 static void put_default_first(struct endpoints *endpoints)
 {
-    size_t at = find(endpoints, VIEW("default"));
+    size_t at = endpoints_find(endpoints, VIEW("default"));
     struct model_endpoint *first = endpoints->items[0];
 
     if (!has_default(endpoints))
@@ -419,7 +423,7 @@ static bool check_fallbacks(const struct endpoints *endpoints, struct err *err)
         size_t hops = 0;
 
         while (at->fallback && hops++ < endpoints->count) {
-            size_t next = find(endpoints, view_of(at->fallback));
+            size_t next = endpoints_find(endpoints, view_of(at->fallback));
 
             if (next == endpoints->count)
                 return err_set(err, ERR_REJECT, "bad_setting",
@@ -443,8 +447,8 @@ bool endpoints_load(struct endpoints *endpoints,
     struct endpoints loaded = { .file = source->file };
 
     if (source->file &&
-        !entry_read_file(source->file, "{name: {url, model, ...}}", add_entry,
-                         &loaded, err))
+        !entry_read_file(source->file, "{name: {url, model, ...}}",
+                         endpoints_add_entry, &loaded, err))
         return false;
     if ((source->base_url || source->key) && !has_default(&loaded) &&
         !add_default(&loaded, source, err))
@@ -485,7 +489,7 @@ static bool unknown_model(const struct endpoints *endpoints, struct view name,
 struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
                                       struct view name, struct err *err)
 {
-    size_t at = name.len > 0 ? find(endpoints, name) : 0;
+    size_t at = name.len > 0 ? endpoints_find(endpoints, name) : 0;
 
     if (at == endpoints->count)
         at = find_model(endpoints, name);

@@ -5,7 +5,7 @@
  * comments that only keep a connection alive are bytes, too.
  *
  * curl may not be entered from its own callbacks (multi.busy). A call that is
- * started or cancelled there is only marked, and settle() does it afterwards.
+ * started or cancelled there is only marked, and http_settle() does it later.
  */
 #include "consumer/model/http.h"
 
@@ -45,7 +45,7 @@ struct http_call {
     void (*on_headers)(void *owner, struct http_headers *headers);
     void *owner;
     bool added;     /* it is in curl's multi handle */
-    bool cancelled; /* from inside curl: settle() frees it */
+    bool cancelled; /* from inside curl: http_settle() frees it */
     bool stopped;   /* on_body() said HTTP_STOP */
     bool too_large;
     bool late;               /* on_sweep() ended it; text says why */
@@ -81,7 +81,7 @@ uint64_t http_now_ms(const struct http *http)
     return uv_now(http->multi.loop);
 }
 
-static uint64_t now_ms(const struct http_call *call)
+static uint64_t http_call_now_ms(const struct http_call *call)
 {
     return http_now_ms(call->http);
 }
@@ -217,7 +217,7 @@ static enum http_end end_of(const struct http_call *call, CURLcode code)
                                                           : HTTP_BROKEN;
 }
 
-static void report(struct http_call *call, CURLcode code)
+static void http_call_report(struct http_call *call, CURLcode code)
 {
     struct http_events events = call->events;
     void *owner = call->owner;
@@ -266,12 +266,12 @@ static size_t on_read(char *room, size_t one, size_t len, void *owner)
     return len;
 }
 
-static void await(struct http_call *call, uint64_t wait_ms)
+static void http_call_await(struct http_call *call, uint64_t wait_ms)
 {
     struct http *http = call->http;
 
     call->wait_ms = wait_ms;
-    call->due_ms = now_ms(call) + wait_ms;
+    call->due_ms = http_call_now_ms(call) + wait_ms;
     if (call->due_ms < http->due_ms)
         http->due_ms = call->due_ms;
 }
@@ -331,10 +331,10 @@ static size_t on_body(char *data, size_t one, size_t len, void *owner)
     verdict = call->events.on_body(call->owner, (unsigned)status,
                                    (struct view){ data, len });
     if (verdict == HTTP_PAYLOAD)
-        await(call, call->idle_ms);
+        http_call_await(call, call->idle_ms);
     if (verdict == HTTP_STOP) {
         call->stopped = true;
-        await(call, LINGER_MS);
+        http_call_await(call, LINGER_MS);
     }
     return call->cancelled ? CURL_WRITEFUNC_ERROR : len;
 }
@@ -351,7 +351,7 @@ static void on_sweep(uv_timer_t *timer)
         return;
     http->due_ms = UINT64_MAX;
     while (call) {
-        bool late = call->added && now_ms(call) >= call->due_ms;
+        bool late = call->added && http_call_now_ms(call) >= call->due_ms;
 
         if (!late) {
             if (call->due_ms < http->due_ms)
@@ -363,7 +363,7 @@ static void on_sweep(uv_timer_t *timer)
         snprintf(call->text, sizeof(call->text), "%s within %llu ms",
                  call->bytes > 0 ? "nothing new came" : "no answer",
                  (unsigned long long)call->wait_ms);
-        report(call, CURLE_OPERATION_TIMEDOUT);
+        http_call_report(call, CURLE_OPERATION_TIMEDOUT);
         /* From the start: the owner may have ended any other call. */
         call = http->calls;
     }
@@ -376,7 +376,7 @@ static void call_add(struct http_call *call)
 }
 
 /* Starts and cancels what was marked while curl was busy. */
-static void settle(struct http *http)
+static void http_settle(struct http *http)
 {
     struct http_call *call = http->calls, *next;
 
@@ -397,13 +397,13 @@ static void on_step(void *owner)
     int left;
 
     if (http->unsettled)
-        settle(http);
+        http_settle(http);
     while ((message = curl_multi_info_read(http->multi.curl, &left))) {
         CURLcode code = message->data.result;
         struct http_call *call;
 
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-        report(call, code);
+        http_call_report(call, code);
     }
 }
 
@@ -576,7 +576,7 @@ struct http_call *http_start(struct http *http,
     call->keep = request->keep;
     call->on_headers = request->on_headers;
     call->idle_ms = or_default(request->idle_ms, IDLE_MS);
-    await(call, or_default(request->first_byte_ms, FIRST_BYTE_MS));
+    http_call_await(call, or_default(request->first_byte_ms, FIRST_BYTE_MS));
     set_transport(call->easy, request);
     set_content(call, request);
     call->guard = request->guard;

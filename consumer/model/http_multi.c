@@ -20,7 +20,8 @@ static void handle_closed(struct http_multi *multi)
         multi->on_closed(multi->owner);
 }
 
-static void step(struct http_multi *multi, curl_socket_t fd, int mask)
+static void http_multi_step(struct http_multi *multi, curl_socket_t fd,
+                            int mask)
 {
     int running;
 
@@ -51,7 +52,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         mask |= CURL_CSELECT_IN;
     if (events & UV_WRITABLE)
         mask |= CURL_CSELECT_OUT;
-    step(watch->multi, watch->fd, mask);
+    http_multi_step(watch->multi, watch->fd, mask);
 }
 
 static void on_watch_closed(uv_handle_t *handle)
@@ -111,7 +112,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *owner,
 
 static void on_timeout(uv_timer_t *timer)
 {
-    step(timer->data, CURL_SOCKET_TIMEOUT, 0);
+    http_multi_step(timer->data, CURL_SOCKET_TIMEOUT, 0);
 }
 
 /* Never steps from here, not even for 0 ms: this is called from inside curl. */

@@ -62,22 +62,22 @@ static void call_destroy(struct model_call *call)
 
 /* The owner may free the call from inside a callback. It stays allocated until
  * the outermost function that uses it has returned. */
-static void hold(struct model_call *call)
+static void model_call_hold(struct model_call *call)
 {
     call->held++;
 }
 
-static void release(struct model_call *call)
+static void model_call_release(struct model_call *call)
 {
     if (--call->held == 0 && call->freed)
         call_destroy(call);
 }
 
-static void run(struct model_call *call)
+static void model_call_run(struct model_call *call)
 {
-    hold(call);
+    model_call_hold(call);
     machine_run(&call->machine);
-    release(call);
+    model_call_release(call);
 }
 
 static void on_text(void *owner, struct view text)
@@ -130,12 +130,12 @@ static enum http_verdict feed_reply(struct model_call *call, struct view bytes)
 {
     enum http_verdict verdict = HTTP_NOISE;
 
-    hold(call);
+    model_call_hold(call);
     if (reply_feed(reply_of(call), bytes))
         verdict = HTTP_PAYLOAD;
     if (reply_is_over(call->reply))
         verdict = HTTP_STOP;
-    release(call);
+    model_call_release(call);
     return verdict;
 }
 
@@ -160,13 +160,13 @@ static void on_done(void *owner, const struct http_response *response)
 {
     struct model_call *call = owner;
 
-    hold(call);
+    model_call_hold(call);
     call->running = NULL;
     call->response = response;
     machine_go(&call->machine, JUDGING);
-    run(call);
+    model_call_run(call);
     call->response = NULL;
-    release(call);
+    model_call_release(call);
 }
 
 /* Frees the body: thousands of calls wait for an answer, and a request may be
@@ -420,7 +420,7 @@ struct view model_call_text(const struct model_call *call)
 void model_call_start(struct model_call *call)
 {
     machine_go(&call->machine, ASKING);
-    run(call);
+    model_call_run(call);
 }
 
 void model_call_free(struct model_call *call)

@@ -18,7 +18,7 @@ uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
     return endpoint->dialect->max_tokens(endpoint, request);
 }
 
-static int write_piece(const char *data, size_t len, void *owner)
+static int model_request_write_piece(const char *data, size_t len, void *owner)
 {
     return buf_append(owner, data, len) ? 0 : -1;
 }
@@ -42,7 +42,7 @@ bool model_body_make(struct buf *body, char hash[65],
     buf_finish(body);
     buf_init(body, MAX_BODY);
     /* 16 digits: 0.1 stays 0.1, and pi is as precise as it is in Python. */
-    json_dump_callback(json, write_piece, body,
+    json_dump_callback(json, model_request_write_piece, body,
                        JSON_COMPACT | JSON_REAL_PRECISION(16));
     json_decref(json);
     if (!buf_ok(body))
@@ -112,7 +112,7 @@ bool model_body_learn(struct model_endpoint *endpoint,
     return news;
 }
 
-static bool has_word(const char *text, const char *const *words)
+static bool model_request_has_word(const char *text, const char *const *words)
 {
     for (; *words; words++)
         if (strcasestr(text, *words))
@@ -167,7 +167,7 @@ static bool speaks_of_all(const struct reply_error *error)
         NULL,
     };
 
-    return has_word(error->message, words);
+    return model_request_has_word(error->message, words);
 }
 
 /* Whether only this picture is refused, for its size, its format or damage. */
@@ -191,7 +191,7 @@ static bool speaks_of_one(const struct reply_error *error)
         NULL,
     };
 
-    return has_word(error->message, words);
+    return model_request_has_word(error->message, words);
 }
 
 bool model_body_learn_blind(struct model_endpoint *endpoint,
@@ -200,7 +200,8 @@ bool model_body_learn_blind(struct model_endpoint *endpoint,
     static const char *const pictures[] = { "image", "vision", "multimodal",
                                             "multi-modal", NULL };
 
-    if (!is_of_request(error, status) || !has_word(error->message, pictures))
+    if (!is_of_request(error, status) ||
+        !model_request_has_word(error->message, pictures))
         return false;
     if (speaks_of_all(error) && !speaks_of_one(error))
         endpoint->quirks |= QUIRK_BLIND;

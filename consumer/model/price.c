@@ -85,7 +85,7 @@ json_t *price_write(const struct price *price)
 
 /* Rounds up, but for the error of binary fractions: 3 times 0.1 is slightly
  * more than 0.3, and must not cost another micro-dollar. */
-static uint64_t whole(double micro)
+static uint64_t price_round_up(double micro)
 {
     double up = ceil(micro - 1e-6);
 
@@ -94,20 +94,20 @@ static uint64_t whole(double micro)
     return up < most ? (uint64_t)up : (uint64_t)most;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t price_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 uint64_t price_of(const struct price *price, struct price_tokens tokens)
 {
-    uint64_t cached = least(tokens.cached, tokens.input);
-    uint64_t written = least(tokens.written, tokens.input - cached);
+    uint64_t cached = price_least(tokens.cached, tokens.input);
+    uint64_t written = price_least(tokens.written, tokens.input - cached);
 
-    return whole((double)(tokens.input - cached - written) * price->input +
-                 (double)cached * price->cached +
-                 (double)written * price->written +
-                 (double)tokens.output * price->output);
+    return price_round_up(
+        (double)(tokens.input - cached - written) * price->input +
+        (double)cached * price->cached + (double)written * price->written +
+        (double)tokens.output * price->output);
 }
 
 uint64_t price_at_most(const struct price *price, uint64_t input,
@@ -129,7 +129,7 @@ uint64_t price_buys(const struct price *price, uint64_t cost)
 
 uint64_t price_micro(double dollars)
 {
-    return whole(dollars * 1e6);
+    return price_round_up(dollars * 1e6);
 }
 
 struct price_text price_dollars(uint64_t micro)

@@ -13,7 +13,7 @@ static const uint64_t LONGEST_MS = 7ULL * 24 * 3600 * 1000;
  * in milliseconds. */
 static const double EPOCH_S = 1e9, EPOCH_MS = 1e11;
 
-static bool copy(char *to, size_t max, struct view from)
+static bool rate_copy(char *to, size_t max, struct view from)
 {
     if (from.len == 0 || from.len > max)
         return false;
@@ -113,7 +113,7 @@ static bool read_reset(struct view value, uint64_t unix_ms, uint64_t *reset_ms)
     char text[MAX_VALUE + 1];
     double ms;
 
-    if (!copy(text, MAX_VALUE, value) ||
+    if (!rate_copy(text, MAX_VALUE, value) ||
         (!read_date(text, unix_ms, &ms) && !read_duration(text, unix_ms, &ms)))
         return false;
     *reset_ms = ms <= 0                   ? 0
@@ -163,7 +163,7 @@ static bool take_prefix(struct view *name)
     return false;
 }
 
-static bool kind_of(struct view name, enum rate_kind *kind)
+static bool rate_kind_of(struct view name, enum rate_kind *kind)
 {
     static const struct {
         const char *starts;
@@ -193,7 +193,7 @@ static struct rate_limit *limit_of(struct rate_report *said, struct view name)
     for (size_t i = 0; i < said->count; i++)
         if (view_is(name, said->limits[i].name))
             return &said->limits[i];
-    if (said->count == RATE_LIMITS || !kind_of(name, &kind) ||
+    if (said->count == RATE_LIMITS || !rate_kind_of(name, &kind) ||
         name.len > RATE_NAME_MAX)
         return NULL;
     limit = &said->limits[said->count++];
@@ -228,7 +228,7 @@ static bool read_left(struct view value, uint64_t *left)
 {
     char text[MAX_VALUE + 1];
 
-    if (!copy(text, MAX_VALUE, value) || !isdigit((unsigned char)*text))
+    if (!rate_copy(text, MAX_VALUE, value) || !isdigit((unsigned char)*text))
         return false;
     *left = strtoull(text, NULL, 10);
     return true;
@@ -241,7 +241,7 @@ void rate_hear(struct rate_report *said, struct view name, struct view value,
     struct rate_limit *limit;
     uint64_t number;
 
-    if (!copy(low, MAX_NAME, name))
+    if (!rate_copy(low, MAX_NAME, name))
         return;
     for (char *at = low; *at; at++)
         *at = (char)tolower((unsigned char)*at);
@@ -271,7 +271,7 @@ static uint64_t need_of(const struct rate *rate, enum rate_kind kind)
                                                           : rate->took[kind];
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t rate_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -301,7 +301,7 @@ static void count(struct rate *rate, uint64_t requests)
         struct rate_limit *limit = &rate->now.limits[i];
         uint64_t need = need_of(rate, limit->kind);
 
-        limit->left -= least(limit->left / need, requests) * need;
+        limit->left -= rate_least(limit->left / need, requests) * need;
     }
 }
 
@@ -329,7 +329,7 @@ uint64_t rate_take(struct rate *rate, const struct rate_report *said,
 
         if (!limit.has_left || limit.reset_ms == 0)
             continue;
-        limit.reset_ms = now_ms + least(limit.reset_ms, RATE_MOST_MS);
+        limit.reset_ms = now_ms + rate_least(limit.reset_ms, RATE_MOST_MS);
         heard.limits[heard.count++] = limit;
     }
     /* Answers may begin in another order than their requests. */
@@ -344,7 +344,7 @@ uint64_t rate_take(struct rate *rate, const struct rate_report *said,
 uint64_t rate_used(struct rate *rate, const struct rate_use *use,
                    uint64_t now_ms)
 {
-    uint64_t fresh = use->input - least(use->cached, use->input);
+    uint64_t fresh = use->input - rate_least(use->cached, use->input);
 
     rate->took[RATE_TOKENS] =
         (use->free_cache ? fresh : use->input) + use->output;

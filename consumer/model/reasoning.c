@@ -19,8 +19,8 @@ void reply_blocks_finish(struct reply_blocks *blocks)
     *blocks = (struct reply_blocks){ 0 };
 }
 
-static struct reply_block *add(struct reply_blocks *blocks,
-                               enum block_kind kind)
+static struct reply_block *reply_blocks_add(struct reply_blocks *blocks,
+                                            enum block_kind kind)
 {
     struct reply_block *block;
 
@@ -43,17 +43,18 @@ void reply_blocks_text(struct reply_blocks *blocks, size_t bytes)
         blocks->count > 0 ? &blocks->items[blocks->count - 1] : NULL;
 
     if (bytes > 0 && (!last || last->kind != BLOCK_TEXT))
-        last = add(blocks, BLOCK_TEXT);
+        last = reply_blocks_add(blocks, BLOCK_TEXT);
     if (bytes > 0 && last)
         last->bytes += bytes;
 }
 
 void reply_blocks_call(struct reply_blocks *blocks)
 {
-    add(blocks, BLOCK_CALL);
+    reply_blocks_add(blocks, BLOCK_CALL);
 }
 
-static bool has_room(struct reply_blocks *blocks, const json_t *json)
+static bool reply_blocks_have_room(struct reply_blocks *blocks,
+                                   const json_t *json)
 {
     blocks->bytes += json_dumpb(json, NULL, 0, JSON_COMPACT);
     blocks->overflow =
@@ -63,8 +64,9 @@ static bool has_room(struct reply_blocks *blocks, const json_t *json)
 
 void reply_blocks_keep(struct reply_blocks *blocks, json_t *kept)
 {
-    struct reply_block *block =
-        has_room(blocks, kept) ? add(blocks, BLOCK_KEPT) : NULL;
+    struct reply_block *block = reply_blocks_have_room(blocks, kept)
+                                    ? reply_blocks_add(blocks, BLOCK_KEPT)
+                                    : NULL;
 
     if (block)
         block->kept = json_incref(kept);
@@ -74,7 +76,7 @@ void reply_blocks_keep(struct reply_blocks *blocks, json_t *kept)
 
 void reply_blocks_place(struct reply_blocks *blocks, json_int_t index)
 {
-    struct reply_block *block = add(blocks, BLOCK_KEPT);
+    struct reply_block *block = reply_blocks_add(blocks, BLOCK_KEPT);
 
     if (block)
         block->index = index;
@@ -89,7 +91,7 @@ void reply_blocks_fill(struct reply_blocks *blocks, json_int_t index,
         if (block->kind != BLOCK_KEPT || block->kept || block->index != index)
             continue;
         blocks->has_kept = true;
-        if (has_room(blocks, kept))
+        if (reply_blocks_have_room(blocks, kept))
             block->kept = json_incref(kept);
         json_decref(kept);
         return;
@@ -99,8 +101,9 @@ void reply_blocks_fill(struct reply_blocks *blocks, json_int_t index,
 
 void reply_blocks_begin(struct reply_blocks *blocks, json_t *about)
 {
-    struct reply_block *block =
-        has_room(blocks, about) ? add(blocks, BLOCK_TEXT) : NULL;
+    struct reply_block *block = reply_blocks_have_room(blocks, about)
+                                    ? reply_blocks_add(blocks, BLOCK_TEXT)
+                                    : NULL;
 
     if (block)
         block->about = json_incref(about);
@@ -276,7 +279,8 @@ static struct reply_detail *open_block(struct reply_details *details)
     return block;
 }
 
-static bool is_same(const json_t *a, const json_t *b, const char *name)
+static bool reply_details_agree(const json_t *a, const json_t *b,
+                                const char *name)
 {
     return json_equal(json_object_get(a, name), json_object_get(b, name));
 }
@@ -291,8 +295,8 @@ static struct reply_detail *find_block(const struct reply_details *details,
     for (size_t i = details->count; i > 0; i--) {
         struct reply_detail *block = &details->items[i - 1];
 
-        if (is_same(block->members, piece, "type") &&
-            (!numbered || is_same(block->members, piece, "index")))
+        if (reply_details_agree(block->members, piece, "type") &&
+            (!numbered || reply_details_agree(block->members, piece, "index")))
             return block;
         if (!numbered)
             break;
@@ -314,8 +318,9 @@ static bool says_nothing(const json_t *value)
            (json_is_string(value) && json_string_length(value) == 0);
 }
 
-static void keep(struct reply_details *details, struct reply_detail *block,
-                 const char *name, json_t *value)
+static void reply_details_keep(struct reply_details *details,
+                               struct reply_detail *block, const char *name,
+                               json_t *value)
 {
     const json_t *before = json_object_get(block->members, name);
 
@@ -356,7 +361,7 @@ static void add_piece(struct reply_details *details, json_t *piece, bool alone)
         return;
     json_object_foreach(piece, name, value)
         if (!join(details, block, name, piece))
-            keep(details, block, name, value);
+            reply_details_keep(details, block, name, value);
 }
 
 void reply_details_add(struct reply_details *details, const json_t *pieces,

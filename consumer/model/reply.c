@@ -232,7 +232,7 @@ static bool take_event(void *owner, struct view name, struct view data)
     return !reply_is_over(reply);
 }
 
-static struct view skip_blanks(struct view bytes)
+static struct view reply_skip_blanks(struct view bytes)
 {
     while (bytes.len > 0 && byte_is_of(*bytes.data, " \t\r\n")) {
         bytes.data++;
@@ -245,7 +245,7 @@ bool reply_feed(struct reply *reply, struct view bytes)
 {
     reply->payload = false;
     if (reply->form == FORM_UNKNOWN) /* blank lines may come for minutes */
-        bytes = skip_blanks(bytes);
+        bytes = reply_skip_blanks(bytes);
     if (bytes.len == 0 || reply_is_over(reply))
         return false;
     if (reply->form == FORM_UNKNOWN)
@@ -279,7 +279,7 @@ bool reply_is_unfinished(const struct reply *reply)
 }
 
 /* Reads what is left when the bytes end: the last event, or a plain body. */
-static void drain(struct reply *reply)
+static void reply_drain(struct reply *reply)
 {
     json_t *json;
 
@@ -321,7 +321,7 @@ static bool not_a_reply(const struct reply *reply, struct err *err)
                    reply->dialect->what, VIEW_ARG(head));
 }
 
-static bool judge(struct reply *reply, bool whole, struct err *err)
+static bool reply_judge(struct reply *reply, bool whole, struct err *err)
 {
     struct view refusal = view_head(buf_view(&reply->refusal), 256);
     struct view reason = buf_view(&reply->finish_reason);
@@ -414,9 +414,9 @@ bool reply_end(struct reply *reply, bool whole, struct model_reply *result,
     bool truncated;
 
     if (!reply->at_end)
-        drain(reply);
+        reply_drain(reply);
     *result = (struct model_reply){ 0 };
-    if (!judge(reply, whole, err)) {
+    if (!reply_judge(reply, whole, err)) {
         set_usage(reply, result);
         return false;
     }

@@ -90,8 +90,8 @@ static bool begins_another(const struct reply_call *call, struct view id,
 }
 
 /* The last call that the delta may belong to; begins_another() decides. */
-static struct reply_call *find_call(const struct reply_calls *calls,
-                                    const json_t *index, struct view id)
+static struct reply_call *reply_calls_find(const struct reply_calls *calls,
+                                           const json_t *index, struct view id)
 {
     for (size_t i = calls->count; i > 0; i--) {
         struct reply_call *call = &calls->items[i - 1];
@@ -162,7 +162,7 @@ void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone)
     buf_init(&id, MAX_ID);
     read_id(&id, delta);
     if (!alone)
-        call = find_call(calls, index, buf_view(&id));
+        call = reply_calls_find(calls, index, buf_view(&id));
     if (!call || begins_another(call, buf_view(&id), function))
         call = open_indexed(calls, index);
     if (!call)
@@ -206,8 +206,8 @@ void reply_calls_begin(struct reply_calls *calls, json_int_t index,
     check_size(calls, call);
 }
 
-static void add_text(struct reply_calls *calls, struct reply_call *call,
-                     struct view text)
+static void reply_calls_add_text(struct reply_calls *calls,
+                                 struct reply_call *call, struct view text)
 {
     buf_add(&call->arguments, text);
     json_shape_feed(&call->shape, text);
@@ -222,7 +222,7 @@ void reply_calls_given(struct reply_calls *calls, json_int_t index,
     if (!call || call->arguments.len > 0)
         return;
     call->given = true;
-    add_text(calls, call, arguments);
+    reply_calls_add_text(calls, call, arguments);
 }
 
 void reply_calls_more(struct reply_calls *calls, json_int_t index,
@@ -237,7 +237,7 @@ void reply_calls_more(struct reply_calls *calls, json_int_t index,
         call->shape = (struct json_shape){ 0 };
         call->given = false;
     }
-    add_text(calls, call, arguments);
+    reply_calls_add_text(calls, call, arguments);
 }
 
 bool reply_calls_end(struct reply_calls *calls, json_int_t index)

@@ -20,7 +20,7 @@
 
 enum { TITLE_BYTES = 120 };
 
-static bool begins(struct view text, const char *word)
+static bool reply_error_begins(struct view text, const char *word)
 {
     size_t len = strlen(word);
 
@@ -33,7 +33,7 @@ static bool is_page(struct view body)
                                          "<body" };
 
     for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
-        if (begins(body, heads[i]))
+        if (reply_error_begins(body, heads[i]))
             return true;
     return false;
 }
@@ -63,7 +63,7 @@ static struct view element(struct view page, const char *name)
         struct view rest = { page.data + at, page.len - at };
         const char *end;
 
-        if (!begins(rest, name))
+        if (!reply_error_begins(rest, name))
             continue;
         end = memchr(rest.data, '>', rest.len);
         if (!end)
@@ -79,7 +79,7 @@ static struct view element(struct view page, const char *name)
 }
 
 /* The text of the page: without tags, with single blanks. */
-static void add_text(struct buf *out, struct view page)
+static void reply_error_add_text(struct buf *out, struct view page)
 {
     bool tag = false, blank = true;
 
@@ -105,7 +105,7 @@ static void name_page(struct view page, char *text, size_t size)
     buf_init(&words, page.len);
     if (title.len == 0)
         title = element(page, "<h1");
-    add_text(&words, title.len > 0 ? title : page);
+    reply_error_add_text(&words, title.len > 0 ? title : page);
     shown = view_head(view_trimmed(buf_view(&words)), TITLE_BYTES);
     snprintf(text, size, "an HTML page%s%.*s", shown.len > 0 ? ": " : "",
              VIEW_ARG(shown));
@@ -160,8 +160,9 @@ static uint64_t number_before(const char *sentence, const char *words)
     return strtoull(at, NULL, 10);
 }
 
-static uint64_t find(const char *sentence, const char *const *words,
-                     number_at *number)
+static uint64_t reply_error_find_number(const char *sentence,
+                                        const char *const *words,
+                                        number_at *number)
 {
     uint64_t found = 0;
 
@@ -242,12 +243,12 @@ static const char *const is_reply[] = {
 
 static uint64_t read_request(const char *sentence)
 {
-    uint64_t own = find(sentence, request_is, number_behind);
-    uint64_t all = find(sentence, all_is, number_behind);
-    uint64_t reply = find(sentence, is_reply, number_before);
+    uint64_t own = reply_error_find_number(sentence, request_is, number_behind);
+    uint64_t all = reply_error_find_number(sentence, all_is, number_behind);
+    uint64_t reply = reply_error_find_number(sentence, is_reply, number_before);
 
     if (own == 0)
-        own = find(sentence, is_request, number_before);
+        own = reply_error_find_number(sentence, is_request, number_before);
     if (own > 0)
         return own;
     return all > reply ? all - reply : 0;
@@ -255,9 +256,11 @@ static uint64_t read_request(const char *sentence)
 
 static uint64_t read_window(const char *sentence)
 {
-    uint64_t window = find(sentence, window_is, number_behind);
+    uint64_t window =
+        reply_error_find_number(sentence, window_is, number_behind);
 
-    return window > 0 ? window : find(sentence, over_is, number_over);
+    return window > 0 ? window
+                      : reply_error_find_number(sentence, over_is, number_over);
 }
 
 static uint64_t bounded(uint64_t tokens)
@@ -275,7 +278,7 @@ static struct reply_size reply_size_read(const char *sentence)
 
 /* ------------------------------------------------------------------ errors */
 
-static void copy_text(char *to, size_t size, struct view text)
+static void reply_error_copy_text(char *to, size_t size, struct view text)
 {
     text = view_head(text, size - 1);
     if (text.len > 0)
@@ -292,7 +295,7 @@ static void copy_word(char *to, size_t size, const json_t *object,
     if (json_is_integer(value))
         snprintf(to, size, "%lld", (long long)json_integer_value(value));
     else
-        copy_text(to, size, reply_json_text(object, name));
+        reply_error_copy_text(to, size, reply_json_text(object, name));
 }
 
 static uint64_t tokens_of(const json_t *object, const char *name)
@@ -362,14 +365,15 @@ static void read_place(struct reply_error *error, const json_t *json)
             continue;
         buf_printf(&text, "%s%s", text.len > 0 ? "." : "",
                    json_string_value(part));
-        copy_text(error->param, sizeof(error->param),
-                  view_of(json_string_value(part)));
+        reply_error_copy_text(error->param, sizeof(error->param),
+                              view_of(json_string_value(part)));
     }
     if (text.len == 0)
         return;
     buf_printf(&text, ": %s", error->message);
     if (buf_ok(&text))
-        copy_text(error->message, sizeof(error->message), buf_view(&text));
+        reply_error_copy_text(error->message, sizeof(error->message),
+                              buf_view(&text));
 }
 
 void reply_error_read(struct reply_error *error, const json_t *json)
@@ -379,10 +383,11 @@ void reply_error_read(struct reply_error *error, const json_t *json)
     *error = (struct reply_error){ 0 };
     for (int depth = 0; depth < 3 && (inner = inside(json)); depth++)
         json = inner;
-    copy_text(error->message, sizeof(error->message),
-              json_is_string(json) ? (struct view){ json_string_value(json),
-                                                    json_string_length(json) }
-                                   : sentence_of(json));
+    reply_error_copy_text(
+        error->message, sizeof(error->message),
+        json_is_string(json)
+            ? (struct view){ json_string_value(json), json_string_length(json) }
+            : sentence_of(json));
     copy_word(error->type, sizeof(error->type), json, "type");
     copy_word(error->code, sizeof(error->code), json, "code");
     copy_word(error->param, sizeof(error->param), json, "param");
@@ -399,7 +404,7 @@ void reply_error_parse(struct reply_error *error, struct view body)
     json_decref(json);
     if (!*error->message &&
         !strange_body(body, error->message, sizeof(error->message)))
-        copy_text(error->message, sizeof(error->message), body);
+        reply_error_copy_text(error->message, sizeof(error->message), body);
 }
 
 /* Without the query of the location: it may hold a secret. */

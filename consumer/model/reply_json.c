@@ -106,14 +106,14 @@ json_t *reply_json_parse(struct view text)
     return json_loadb(mended.data, mended.len, JSON_ALLOW_NUL, NULL);
 }
 
-static bool is_blank(char byte)
+static bool reply_json_is_blank(char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
 /* Takes one byte of an open value. It only counts brackets and quotes, and does
  * not validate: models put bare newlines into strings. */
-static void follow(struct json_shape *shape, char byte)
+static void json_shape_follow(struct json_shape *shape, char byte)
 {
     if (shape->escaped)
         shape->escaped = false;
@@ -134,11 +134,11 @@ void json_shape_feed(struct json_shape *shape, struct view text)
     for (size_t i = 0; i < text.len; i++) {
         char byte = text.data[i];
 
-        if (shape->is == SHAPE_NONE && !is_blank(byte))
+        if (shape->is == SHAPE_NONE && !reply_json_is_blank(byte))
             shape->is = byte == '{' || byte == '[' || byte == '"' ? SHAPE_OPEN
                                                                   : SHAPE_OTHER;
         if (shape->is == SHAPE_OPEN)
-            follow(shape, byte);
+            json_shape_follow(shape, byte);
     }
 }
 

@@ -40,8 +40,8 @@ static void join_parts(struct buf *text, const json_t *parts, const char *type,
 
 /* The end of a whole text that the pieces before it lacked: so_far from settled
  * on. Empty when they differ from it: what was told cannot be taken back. */
-static struct view rest_of(struct view whole, const struct buf *so_far,
-                           size_t settled)
+static struct view responses_rest(struct view whole, const struct buf *so_far,
+                                  size_t settled)
 {
     size_t len = so_far->len - settled;
 
@@ -62,9 +62,10 @@ static void settle_message(struct reply *reply, const json_t *item)
     buf_init(&refusal, REPLY_MAX_TEXT);
     join_parts(&text, content, "output_text", "text", "");
     join_parts(&refusal, content, "refusal", "refusal", "");
-    reply_add_text(
-        reply, rest_of(buf_view(&text), &reply->content, reply->text_settled));
-    reply_add_refusal(reply, rest_of(buf_view(&refusal), &reply->refusal, 0));
+    reply_add_text(reply, responses_rest(buf_view(&text), &reply->content,
+                                         reply->text_settled));
+    reply_add_refusal(reply,
+                      responses_rest(buf_view(&refusal), &reply->refusal, 0));
     reply->text_settled = reply->content.len;
 }
 
@@ -92,8 +93,8 @@ static void settle_reasoning(struct reply *reply, const json_t *item,
     reply_blocks_fill(&reply->blocks, index, kept);
 }
 
-static void begin_call(struct reply *reply, const json_t *item,
-                       json_int_t index)
+static void responses_begin_call(struct reply *reply, const json_t *item,
+                                 json_int_t index)
 {
     reply_blocks_call(&reply->blocks);
     reply_calls_begin(&reply->calls, index, reply_json_text(item, "call_id"),
@@ -105,7 +106,7 @@ static void settle_call(struct reply *reply, const json_t *item,
                         json_int_t index)
 {
     if (!reply_calls_end(&reply->calls, index))
-        begin_call(reply, item, index);
+        responses_begin_call(reply, item, index);
     reply_calls_given(&reply->calls, index, reply_json_text(item, "arguments"));
     reply_calls_end(&reply->calls, index);
 }
@@ -131,7 +132,7 @@ static void begin_item(struct reply *reply, const json_t *item,
     json_t *phase = json_object_get(item, "phase");
 
     if (view_is(reply_json_text(item, "type"), "function_call"))
-        begin_call(reply, item, index);
+        responses_begin_call(reply, item, index);
     else if (view_is(reply_json_text(item, "type"), "reasoning"))
         reply_blocks_place(&reply->blocks, index);
     else if (json_is_string(phase))
@@ -179,7 +180,7 @@ static void item_done(struct reply *reply, const json_t *json)
 
 /* ----------------------------------------------------------------- the end */
 
-static void take_usage(struct reply *reply, const json_t *usage)
+static void responses_take_usage(struct reply *reply, const json_t *usage)
 {
     const json_t *details;
 
@@ -212,7 +213,7 @@ static void take_response(struct reply *reply, const json_t *response)
     size_t i;
 
     if (view_is(reply_json_text(response, "status"), "failed")) {
-        take_usage(reply, json_object_get(response, "usage"));
+        responses_take_usage(reply, json_object_get(response, "usage"));
         reply_set_error(reply, response);
         reply->failed = true;
         return;
@@ -223,7 +224,7 @@ static void take_response(struct reply *reply, const json_t *response)
                 begin_item(reply, item, (json_int_t)i);
             settle_item(reply, item, (json_int_t)i);
         }
-    take_usage(reply, json_object_get(response, "usage"));
+    responses_take_usage(reply, json_object_get(response, "usage"));
     if (reply->max_tokens == 0) /* a fetched reply: the request is not known */
         reply->max_tokens = reply_tokens(response, "max_output_tokens");
     reply_set_finish(reply, reason_of(reply, response));
@@ -430,8 +431,9 @@ static json_t *tools_json(const json_t *tools)
     return list;
 }
 
-static void set_tools(json_t *body, const struct model_endpoint *endpoint,
-                      const struct model_request *request)
+static void responses_set_tools(json_t *body,
+                                const struct model_endpoint *endpoint,
+                                const struct model_request *request)
 {
     bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
 
@@ -443,8 +445,8 @@ static void set_tools(json_t *body, const struct model_endpoint *endpoint,
                             json_string(request->last ? "none" : "auto"));
 }
 
-static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
-                              const struct model_request *request)
+static uint64_t responses_max_tokens(const struct model_endpoint *endpoint,
+                                     const struct model_request *request)
 {
     if (request->max_tokens > 0 && !endpoint_has(endpoint, QUIRK_NO_MAX_TOKENS))
         return request->max_tokens;
@@ -453,10 +455,10 @@ static uint64_t max_tokens_of(const struct model_endpoint *endpoint,
 
 static const char ENCRYPTED[] = "reasoning.encrypted_content";
 
-static json_t *write_body(const struct model_endpoint *endpoint,
-                          const struct model_request *request)
+static json_t *responses_write_body(const struct model_endpoint *endpoint,
+                                    const struct model_request *request)
 {
-    uint64_t max_tokens = max_tokens_of(endpoint, request);
+    uint64_t max_tokens = responses_max_tokens(endpoint, request);
     json_t *input = json_array(), *message, *body, *parameters;
     size_t i;
 
@@ -471,7 +473,7 @@ static json_t *write_body(const struct model_endpoint *endpoint,
     if (!json_object_get(body, "include") &&
         !endpoint_has(endpoint, QUIRK_NO_ENCRYPTED))
         json_object_set_new(body, "include", json_pack("[s]", ENCRYPTED));
-    set_tools(body, endpoint, request);
+    responses_set_tools(body, endpoint, request);
     if (max_tokens > 0)
         json_object_set_new(body, "max_output_tokens",
                             json_integer((json_int_t)max_tokens));
@@ -519,7 +521,8 @@ static void set_inside(json_t *parameters, const char *object, const char *name,
 }
 
 /* The API has no other ones. */
-static void set_parameter(json_t *parameters, const char *name, json_t *value)
+static void responses_set_parameter(json_t *parameters, const char *name,
+                                    json_t *value)
 {
     if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0)
         json_object_set(parameters, name, value);
@@ -548,9 +551,9 @@ const struct dialect dialect_responses = {
     .path = "/responses",
     .key_header = "Authorization: Bearer %s",
     .lessons = lessons,
-    .write = write_body,
-    .set_parameter = set_parameter,
-    .max_tokens = max_tokens_of,
+    .write = responses_write_body,
+    .set_parameter = responses_set_parameter,
+    .max_tokens = responses_max_tokens,
     .keeping = keeping,
     .kept_path = "/responses/%s",
     .kept_query = kept_query,

@@ -95,7 +95,7 @@ static void retrieval_destroy(struct retrieval *retrieval)
 
 /* The owner may free it from inside a callback: it stays allocated until here.
  */
-static void release(struct retrieval *retrieval)
+static void retrieval_release(struct retrieval *retrieval)
 {
     retrieval->held = false;
     if (retrieval->freed)
@@ -113,7 +113,7 @@ static enum http_verdict on_body(void *owner, unsigned status,
         buf_add(error, view_head(bytes, REPLY_MAX_ERROR - error->len));
     else
         reply_feed(retrieval->reply, bytes);
-    release(retrieval);
+    retrieval_release(retrieval);
     return HTTP_PAYLOAD;
 }
 
@@ -145,9 +145,10 @@ static enum retrieval_outcome judge_answer(struct retrieval *retrieval,
     return why->kind == ERR_REJECT ? RETRIEVED_BAD : RETRIEVED_NONE;
 }
 
-static enum retrieval_outcome judge(struct retrieval *retrieval,
-                                    const struct http_response *response,
-                                    struct model_reply *result, struct err *why)
+static enum retrieval_outcome
+retrieval_judge(struct retrieval *retrieval,
+                const struct http_response *response,
+                struct model_reply *result, struct err *why)
 {
     if (response->status >= 300)
         return judge_error(retrieval, response, why);
@@ -175,7 +176,8 @@ static void on_done(void *owner, const struct http_response *response)
 
     retrieval->running = NULL;
     retrieval->held = true;
-    enum retrieval_outcome what = judge(retrieval, response, &result, why);
+    enum retrieval_outcome what =
+        retrieval_judge(retrieval, response, &result, why);
     if (what == RETRIEVED_REPLY) {
         opaque_sign(result.message, endpoint->name);
     } else {
@@ -188,7 +190,7 @@ static void on_done(void *owner, const struct http_response *response)
         retrieval->events.on_done(retrieval->owner, what,
                                   what == RETRIEVED_REPLY ? &result : NULL,
                                   what == RETRIEVED_REPLY ? NULL : &failure);
-    release(retrieval);
+    retrieval_release(retrieval);
 }
 
 /* --------------------------------------------------------------- beginning */

@@ -79,7 +79,7 @@ static const json_t *rule_of(const struct model_endpoint *endpoint,
     return rule ? rule : json_object_get(endpoint->job_parameters, "*");
 }
 
-static bool has_word(const json_t *words, const json_t *word)
+static bool sampling_has_word(const json_t *words, const json_t *word)
 {
     const json_t *one;
     size_t i;
@@ -105,7 +105,7 @@ bool sampling_is_allowed(const struct model_endpoint *endpoint, json_t *wishes,
                            "for model %s",
                            name, endpoint->name);
         if (json_is_string(value) && json_is_array(rule) &&
-            !has_word(rule, value))
+            !sampling_has_word(rule, value))
             return err_set(err, ERR_REJECT, "bad_field",
                            "parameters.%.40s: the operator does not allow "
                            "\"%.40s\" for model %s",

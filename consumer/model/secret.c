@@ -69,8 +69,8 @@ void secret_hide_query(char *text, const char *query)
 /* ------------------------------------------------------------------ answers */
 
 /* The first occurrence of any secret; NULL: none. len: of that secret. */
-static const char *find(const char *data, size_t size, char *const *secrets,
-                        size_t *len)
+static const char *secret_find(const char *data, size_t size,
+                               char *const *secrets, size_t *len)
 {
     const char *first = NULL;
     for (; size > 0 && *secrets; secrets++) {
@@ -88,7 +88,7 @@ static const char *find(const char *data, size_t size, char *const *secrets,
 static bool tells(const char *data, size_t size, char *const *secrets)
 {
     size_t len;
-    return find(data, size, secrets, &len);
+    return secret_find(data, size, secrets, &len);
 }
 
 /* A copy with the secrets starred out, of the same length; free() it. */
@@ -97,7 +97,7 @@ static char *starred(const char *data, size_t size, char *const *secrets)
     char *copy = view_dup((struct view){ data, size });
     size_t start = 0, len;
     const char *at;
-    while ((at = find(copy + start, size - start, secrets, &len))) {
+    while ((at = secret_find(copy + start, size - start, secrets, &len))) {
         start = (size_t)(at - copy);
         memset(copy + start, '*', len);
         start += len;

@@ -71,12 +71,12 @@ static void take_field(struct sse *sse, struct view name, struct view value)
         take_error(sse, value);
 }
 
-static struct view rest_of(struct view view, size_t from)
+static struct view sse_rest(struct view view, size_t from)
 {
     return (struct view){ view.data + from, view.len - from };
 }
 
-static void take_line(struct sse *sse, struct view line)
+static void sse_take_line(struct sse *sse, struct view line)
 {
     const char *colon;
     struct view name = line, value = { "", 0 };
@@ -88,9 +88,9 @@ static void take_line(struct sse *sse, struct view line)
     colon = memchr(line.data, ':', line.len);
     if (colon) {
         name.len = (size_t)(colon - line.data);
-        value = rest_of(line, name.len + 1);
+        value = sse_rest(line, name.len + 1);
         if (view_starts(value, " "))
-            value = rest_of(value, 1);
+            value = sse_rest(value, 1);
     }
     take_field(sse, name, value); /* a comment is a field without a name */
 }
@@ -99,9 +99,9 @@ static void take_line(struct sse *sse, struct view line)
 static void end_line(struct sse *sse, struct view part)
 {
     if (sse->line.len == 0) {
-        take_line(sse, part);
+        sse_take_line(sse, part);
     } else if (buf_add(&sse->line, part)) {
-        take_line(sse, buf_view(&sse->line));
+        sse_take_line(sse, buf_view(&sse->line));
         buf_clear(&sse->line);
     }
     if (sse_overflow(sse))
@@ -124,7 +124,7 @@ bool sse_feed(struct sse *sse, struct view bytes)
         size_t end;
 
         if (sse->after_cr && *bytes.data == '\n')
-            bytes = rest_of(bytes, 1);
+            bytes = sse_rest(bytes, 1);
         sse->after_cr = false;
         if (bytes.len == 0)
             break;
@@ -135,7 +135,7 @@ bool sse_feed(struct sse *sse, struct view bytes)
         }
         sse->after_cr = bytes.data[end] == '\r';
         end_line(sse, (struct view){ bytes.data, end });
-        bytes = rest_of(bytes, end + 1);
+        bytes = sse_rest(bytes, end + 1);
     }
     return !sse->stopped;
 }

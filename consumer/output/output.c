@@ -105,7 +105,7 @@ static void begin_stream(struct output_stream *stream)
     buf_init(&stream->whole, WHOLE_BYTES);
 }
 
-static void prepare(struct output *output)
+static void output_prepare(struct output *output)
 {
     reset(output);
     count_past(output);
@@ -132,7 +132,7 @@ void output_begin(struct output *output, struct view call,
 {
     output->call = call;
     output->earlier = earlier;
-    prepare(output);
+    output_prepare(output);
 }
 
 bool output_any(const struct output *output)
@@ -145,7 +145,7 @@ bool output_any(const struct output *output)
 void output_start(struct output *output, bool again)
 {
     if (!again || !output->streams) {
-        prepare(output);
+        output_prepare(output);
         return;
     }
     for (size_t i = 0; i < OUTPUT_STREAMS; i++)
@@ -207,8 +207,8 @@ static void tell_stream(struct output *output, size_t index, struct view bytes)
 /* Keeps the bytes of a stream while there is memory: all cells that run share
  * it. A stream for which it does not suffice is given up as a whole, and frees
  * its share. */
-static void keep(struct output *output, struct output_stream *stream,
-                 struct view bytes)
+static void output_keep_bytes(struct output *output,
+                              struct output_stream *stream, struct view bytes)
 {
     size_t *left = output->setup.memory_left;
     if (stream->torn)
@@ -243,7 +243,7 @@ void output_stream(struct output *output, struct view name, uint64_t offset,
     stream->seen = end;
     fold_add(&stream->fold, bytes);
     if (!stream->gap)
-        keep(output, stream, bytes);
+        output_keep_bytes(output, stream, bytes);
     if (!output_is_held(output, false))
         tell_stream(output, index, bytes);
 }

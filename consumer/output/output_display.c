@@ -35,7 +35,7 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static const struct kind other = { NULL, "bin", false };
 
-static const struct kind *kind_of(struct view mime)
+static const struct kind *display_kind_of(struct view mime)
 {
     for (size_t i = 0; i < KINDS; i++)
         if (view_is(mime, kinds[i].mime))
@@ -108,10 +108,10 @@ static const char *why_not(const struct output *output, const struct kind *kind,
     return NULL;
 }
 
-static void add_part(struct output *output, struct display *display,
+static void part_add(struct output *output, struct display *display,
                      struct view mime, struct view bytes, bool update)
 {
-    const struct kind *kind = kind_of(mime);
+    const struct kind *kind = display_kind_of(mime);
     struct view name = part_name(output, kind, update);
     const char *why = mime_is_sound(mime)
                           ? why_not(output, kind, bytes)
@@ -159,15 +159,16 @@ static void add_parts(struct output *output, struct display *display,
     const struct pair *pairs = bundle->items;
     for (size_t kind = 0; kind <= KINDS; kind++)
         for (size_t i = 0; i < bundle->count; i++) {
-            const struct kind *own = kind_of(pairs[i].key);
+            const struct kind *own = display_kind_of(pairs[i].key);
             bool now = kind < KINDS ? own == &kinds[kind] : own == &other;
             bool text = view_is(pairs[i].key, "text/plain");
             if (now && (!text || pairs[i].value.len > TEXT_BYTES))
-                add_part(output, display, pairs[i].key, pairs[i].value, update);
+                part_add(output, display, pairs[i].key, pairs[i].value, update);
         }
 }
 
-static struct view text_of(struct output *output, const struct list *bundle)
+static struct view display_text(struct output *output,
+                                const struct list *bundle)
 {
     const struct pair *pairs = bundle->items;
     for (size_t i = 0; i < bundle->count; i++) {
@@ -184,12 +185,12 @@ static struct view text_of(struct output *output, const struct list *bundle)
 static void add_bundle(struct output *output, struct display *display,
                        const struct list *bundle, bool update)
 {
-    display->text = text_of(output, bundle);
+    display->text = display_text(output, bundle);
     display->parts.items = arena_alloc(
         &output->arena, (bundle->count + 1) * sizeof(struct display_part));
     add_parts(output, display, bundle, update);
     const struct display_part *first = display->parts.items;
-    if (display->parts.count > 0 && kind_of(first->mime)->image)
+    if (display->parts.count > 0 && display_kind_of(first->mime)->image)
         add_image(output, first);
 }
 
@@ -266,7 +267,7 @@ static void drop_image(struct output *output, struct view name)
 
 /* Gives back the display's shares of the job, but not the bytes: these are
  * stored. */
-static void release(struct output *output, struct display *display)
+static void display_release(struct output *output, struct display *display)
 {
     const struct display_part *parts = display->parts.items;
     for (size_t i = 0; i < display->parts.count; i++) {
@@ -285,7 +286,7 @@ static const struct display *replace(struct output *output, struct list *list,
     for (size_t i = 0; i < list->count; i++) {
         if (!view_equal(displays[i].id, frame->display_id))
             continue;
-        release(output, &displays[i]);
+        display_release(output, &displays[i]);
         add_bundle(output, &displays[i], &frame->bundle, true);
         if (!first)
             first = &displays[i];
@@ -346,6 +347,6 @@ void output_clear_displays(struct output *output)
 {
     struct display *displays = output->displays.items;
     for (size_t i = 0; i < output->displays.count; i++)
-        release(output, &displays[i]);
+        display_release(output, &displays[i]);
     output->displays.count = 0;
 }

@@ -22,8 +22,9 @@ static struct view path_of(const struct cell_file *file)
 
 /* The first file of the list that has the path, or, with path NULL, the name.
  */
-static const struct cell_file *find(const struct list *list,
-                                    const struct view *path, struct view name)
+static const struct cell_file *output_file_find(const struct list *list,
+                                                const struct view *path,
+                                                struct view name)
 {
     const struct cell_file *files = list->items;
     for (size_t i = 0; i < list->count; i++)
@@ -36,15 +37,17 @@ static const struct cell_file *find(const struct list *list,
 static const struct cell_file *
 find_any(const struct output *output, const struct view *path, struct view name)
 {
-    const struct cell_file *file = find(&output->changes, path, name);
+    const struct cell_file *file =
+        output_file_find(&output->changes, path, name);
     for (size_t i = 0; !file && i < output->earlier.count; i++)
-        file = find(&output->earlier.records[i].cell.files, path, name);
+        file = output_file_find(&output->earlier.records[i].cell.files, path,
+                                name);
     return file;
 }
 
 /* One of the first so many records has a file of that name for clients. */
-static bool is_kept(const struct earlier_output *earlier, size_t records,
-                    struct view name)
+static bool output_file_is_kept(const struct earlier_output *earlier,
+                                size_t records, struct view name)
 {
     for (size_t i = 0; i < records; i++) {
         const struct list *list = &earlier->records[i].files;
@@ -62,7 +65,7 @@ size_t output_kept_files(const struct earlier_output *earlier)
     for (size_t i = 0; i < earlier->count; i++) {
         const struct file_ref *files = earlier->records[i].files.items;
         for (size_t j = 0; j < earlier->records[i].files.count; j++)
-            count += !is_kept(earlier, i, files[j].name);
+            count += !output_file_is_kept(earlier, i, files[j].name);
     }
     return count;
 }
@@ -82,7 +85,7 @@ struct view file_name_of(struct view path, struct arena *arena)
 }
 
 /* For dir/a.csv it is dir_a.csv; if another file has that name, 2_dir_a.csv. */
-static struct view name_of(struct output *output, struct view path)
+static struct view output_file_name(struct output *output, struct view path)
 {
     const struct cell_file *same = find_any(output, &path, path);
     if (same)
@@ -95,23 +98,26 @@ static struct view name_of(struct output *output, struct view path)
     return arena_copy(&output->arena, view_of(name));
 }
 
-static struct view note(struct output *output, const char *why)
+static struct view output_file_note(struct output *output, const char *why)
 {
     return arena_copy(&output->arena, view_of(why));
 }
 
 /* Why a file that is there is not kept; empty: it is, or it was deleted. A file
  * that is kept already takes no further place. */
-static struct view refusal(struct output *output, const struct cell_file *file)
+static struct view output_file_refusal(struct output *output,
+                                       const struct cell_file *file)
 {
     if (file->change == FILE_DELETED)
         return (struct view){ 0 };
     if (file->bytes > MAX_FILE_BYTES)
-        return note(output, "not kept, it is larger than " MAX_FILE_WORDS);
-    if (is_kept(&output->earlier, output->earlier.count, file->name))
+        return output_file_note(output,
+                                "not kept, it is larger than " MAX_FILE_WORDS);
+    if (output_file_is_kept(&output->earlier, output->earlier.count,
+                            file->name))
         return (struct view){ 0 };
     if (output->files_left == 0)
-        return note(output, "not kept, a job may have 64 files");
+        return output_file_note(output, "not kept, a job may have 64 files");
     return (struct view){ 0 };
 }
 
@@ -119,7 +125,7 @@ static void add_change(struct output *output, const struct workspace_file *from)
 {
     struct cell_file *changes = output->changes.items;
     struct cell_file file = {
-        .name = name_of(output, from->name),
+        .name = output_file_name(output, from->name),
         .bytes = from->bytes,
         .change = from->change,
     };
@@ -177,7 +183,7 @@ struct view output_wanted(struct output *output)
 {
     while (output->change_at < output->changes.count) {
         struct cell_file *file = current(output);
-        file->note = refusal(output, file);
+        file->note = output_file_refusal(output, file);
         if (file->change != FILE_DELETED && file->note.len == 0)
             return path_of(file);
         give_out(output);
@@ -197,7 +203,8 @@ static struct view blob_before(const struct earlier_output *earlier,
     bool emptied = false;
     for (size_t i = earlier->count; i-- > 0 && !emptied;) {
         const struct record *record = &earlier->records[i];
-        const struct cell_file *file = find(&record->cell.files, &path, path);
+        const struct cell_file *file =
+            output_file_find(&record->cell.files, &path, path);
         if (file)
             return file->blob;
         emptied = record->emptied;
@@ -232,7 +239,7 @@ void output_file(struct output *output, struct view bytes,
     struct cell_file *file = current(output);
     char blob[BLOB_NAME_LEN + 1];
     if (why && why->kind != ERR_NONE) {
-        file->note = note(output, why->text);
+        file->note = output_file_note(output, why->text);
         give_out(output);
         return;
     }
@@ -243,7 +250,8 @@ void output_file(struct output *output, struct view bytes,
     }
     file->blob = output_store(output, view_of(blob), bytes);
     file->bytes = bytes.len;
-    if (!is_kept(&output->earlier, output->earlier.count, file->name))
+    if (!output_file_is_kept(&output->earlier, output->earlier.count,
+                             file->name))
         output->files_left--;
     give_out(output);
 }

@@ -106,8 +106,8 @@ static uint64_t wait_ms(const struct progress *progress)
     return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
-static bool is_same(const struct progress *progress, const char *type,
-                    const struct event_data *about)
+static bool progress_is_same(const struct progress *progress, const char *type,
+                             const struct event_data *about)
 {
     return progress->text.len > 0 && progress->type == type &&
            progress->about.turn == about->turn &&
@@ -118,7 +118,7 @@ static bool is_same(const struct progress *progress, const char *type,
 void progress_text(struct progress *progress, const char *type,
                    const struct event_data *about, struct view piece)
 {
-    if (!is_same(progress, type, about)) {
+    if (!progress_is_same(progress, type, about)) {
         progress_flush(progress);
         progress->type = type;
         progress->about = *about;

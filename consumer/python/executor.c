@@ -78,7 +78,7 @@ struct executor {
 
 static void try_connect(struct executor *executor);
 
-static void enter(struct executor *executor, enum executor_state next)
+static void executor_enter(struct executor *executor, enum executor_state next)
 {
     machine_go(&executor->machine, next);
     if (next == READY || next == CLOSED)
@@ -181,7 +181,8 @@ static bool note_away(struct executor *executor, const char *word,
     return news;
 }
 
-static void lose(struct executor *executor, const char *word, const char *why)
+static void executor_lose(struct executor *executor, const char *word,
+                          const char *why)
 {
     bool was_ready = executor->machine.state == READY;
     bool news = note_away(executor, word, why);
@@ -190,7 +191,7 @@ static void lose(struct executor *executor, const char *word, const char *why)
                  "reason", word, "why", why);
     drop_pipe(executor);
     buf_clear(&executor->input);
-    enter(executor, BACKOFF);
+    executor_enter(executor, BACKOFF);
     alarm_set(executor->alarm, executor->backoff_ms);
     executor->backoff_ms *= 2;
     if (executor->backoff_ms > BACKOFF_MAX_MS)
@@ -323,13 +324,13 @@ static void on_welcome(struct executor *executor, const struct frame *frame)
     alarm_stop(executor->alarm);
     executor->backoff_ms = BACKOFF_MIN_MS;
     executor->word = NULL;
-    enter(executor, READY);
+    executor_enter(executor, READY);
     tell_watches(executor, true);
     tell_state(executor);
 }
 
-static bool take_frame(struct executor *executor, struct view bytes,
-                       struct err *err)
+static bool executor_take_frame(struct executor *executor, struct view bytes,
+                                struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct frame frame;
@@ -350,7 +351,7 @@ static bool take_frame(struct executor *executor, struct view bytes,
 
 /* Takes every whole frame. A callback may break the connection on the way: then
  * the pipe is another one, and input belongs to that. */
-static bool take_frames(struct executor *executor, struct err *err)
+static bool executor_take_frames(struct executor *executor, struct err *err)
 {
     size_t at = 0;
     const struct executor_pipe *pipe = executor->pipe;
@@ -364,7 +365,7 @@ static bool take_frames(struct executor *executor, struct err *err)
             break;
         struct view body = { rest.data + FRAME_HEADER_BYTES,
                              total - FRAME_HEADER_BYTES };
-        if (!take_frame(executor, body, err))
+        if (!executor_take_frame(executor, body, err))
             return false;
         at += total;
     }
@@ -393,15 +394,15 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
     if (!executor || got == 0)
         return;
     if (got < 0) {
-        lose(executor, "lost",
-             got == UV_EOF ? "it has closed the connection"
-                           : uv_strerror((int)got));
+        executor_lose(executor, "lost",
+                      got == UV_EOF ? "it has closed the connection"
+                                    : uv_strerror((int)got));
         return;
     }
     executor->input.len += (size_t)got;
     struct err err = { 0 };
-    if (!take_frames(executor, &err))
-        lose(executor, "unreachable", err.text);
+    if (!executor_take_frames(executor, &err))
+        executor_lose(executor, "unreachable", err.text);
 }
 
 /* ----------------------------------------------------------- connecting */
@@ -413,14 +414,15 @@ static void on_connect(uv_connect_t *connect, int status)
     if (!executor)
         return;
     if (status < 0) {
-        lose(executor, word_of(status), sentence_of(status));
+        executor_lose(executor, word_of(status), sentence_of(status));
         return;
     }
-    enter(executor, GREETING);
+    executor_enter(executor, GREETING);
     struct frame hello = { .type = FRAME_HELLO };
     uv_read_start((uv_stream_t *)&pipe->handle, on_room, on_read);
     if (!send_frame(executor, &hello))
-        lose(executor, "unreachable", "the greeting could not be sent");
+        executor_lose(executor, "unreachable",
+                      "the greeting could not be sent");
 }
 
 static void try_connect(struct executor *executor)
@@ -432,7 +434,7 @@ static void try_connect(struct executor *executor)
     pipe->handle.data = pipe;
     pipe->executor = executor;
     executor->pipe = pipe;
-    enter(executor, CONNECTING);
+    executor_enter(executor, CONNECTING);
     alarm_set(executor->alarm, GREETING_MS);
     uv_pipe_connect(&pipe->connect, &pipe->handle, executor->path, on_connect);
 }
@@ -443,7 +445,8 @@ static void on_alarm(void *owner)
     if (executor->machine.state == BACKOFF)
         try_connect(executor);
     else
-        lose(executor, "silent", "it has not answered within 5 seconds");
+        executor_lose(executor, "silent",
+                      "it has not answered within 5 seconds");
 }
 
 struct executor *executor_new(uv_loop_t *loop, const char *path)
@@ -513,7 +516,7 @@ void executor_free(struct executor *executor)
     if (!executor)
         return;
     if (executor->machine.state != CLOSED)
-        enter(executor, CLOSED);
+        executor_enter(executor, CLOSED);
     drop_pipe(executor);
     alarm_free(executor->alarm);
     buf_finish(&executor->input);

@@ -16,7 +16,7 @@ static struct view clean(struct arena *arena, struct view text, size_t max)
     return arena_copy(arena, buf_view(&line));
 }
 
-static struct view text_of(const json_t *json)
+static struct view report_text(const json_t *json)
 {
     return (struct view){ json_string_value(json), json_string_length(json) };
 }
@@ -34,7 +34,7 @@ static void read_left(struct variables_report *report, json_t *left,
             continue;
         }
         struct pair pair = { clean(arena, view_of(name), MAX_NAME_BYTES),
-                             clean(arena, text_of(why), WHY_BYTES) };
+                             clean(arena, report_text(why), WHY_BYTES) };
         bool twice = pair.key.len == 0; /* two long ones may begin alike */
         for (size_t i = 0; i < report->left.count; i++)
             twice |= view_equal(pairs[i].key, pair.key);
@@ -55,7 +55,7 @@ static void read_packages(struct variables_report *report, json_t *packages,
     json_array_foreach(packages, i, name)
         if (json_is_string(name) && report->packages.count < MAX_PACKAGES)
             names[report->packages.count++] =
-                clean(arena, text_of(name), MAX_NAME_BYTES);
+                clean(arena, report_text(name), MAX_NAME_BYTES);
 }
 
 void report_read(struct variables_report *report, struct view text,

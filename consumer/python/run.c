@@ -113,7 +113,8 @@ static void add_reason(const struct python_session *session, struct cell *cell,
 
 /* ---------------------------------------------------------------- running */
 
-static void report(struct python_session *session, const struct frame *frame)
+static void run_report(struct python_session *session,
+                       const struct frame *frame)
 {
     CLEANUP(buf_finish) struct buf reason;
     struct cell cell = frame->cell;
@@ -151,7 +152,7 @@ static void on_running(void *owner, const struct frame *frame)
         session_hear_tool(session, request->call, frame, false);
     } else {
         if (frame->type == FRAME_DONE)
-            report(session, frame);
+            run_report(session, frame);
         session_answered(session, frame);
     }
 }

@@ -60,14 +60,15 @@ static struct session_draft *draft_new(const struct python_session *session)
 /* Writes a blob. No answer is waited for: requests are carried out in order,
  * and Redis refuses the record if a blob that it names is missing. blob: its
  * name. */
-static void keep(const struct python_session *session, struct view blob,
-                 struct view bytes)
+static void save_keep_blob(const struct python_session *session,
+                           struct view blob, struct view bytes)
 {
     blob_put(session->setup.store, session->setup.names, blob, bytes, BLOB_MS,
              NULL, NULL);
 }
 
-static struct view name_of(struct session_draft *draft, struct view bytes)
+static struct view save_blob_name(struct session_draft *draft,
+                                  struct view bytes)
 {
     char blob[BLOB_NAME_LEN + 1];
     blob_name(bytes, blob);
@@ -101,8 +102,8 @@ static void take_variables(struct python_session *session,
         missing_add(&next->missing, "and more", "there are more of them",
                     &draft->arena);
     next->packages = report.packages;
-    next->picture = name_of(draft, done->picture);
-    keep(session, next->picture, done->picture);
+    next->picture = save_blob_name(draft, done->picture);
+    save_keep_blob(session, next->picture, done->picture);
     next->picture_bytes = done->picture.len;
 }
 
@@ -209,7 +210,7 @@ enum pace save_listed(void *owner)
 }
 
 /* Whether Redis has the blob already, because the last record names it. */
-static bool is_kept(const struct python_session *session, struct view blob)
+static bool save_is_kept(const struct python_session *session, struct view blob)
 {
     const struct list *list = &session->memo.record.files;
     const struct session_file *files = list->items;
@@ -232,17 +233,17 @@ static void take_file(struct python_session *session, struct session_file *file)
             arena_copy(&draft->arena, view_head(view_of(answer->text), 150));
         return;
     }
-    file->blob = name_of(draft, bytes);
-    if (!is_kept(session, file->blob))
-        keep(session, file->blob, bytes);
+    file->blob = save_blob_name(draft, bytes);
+    if (!save_is_kept(session, file->blob))
+        save_keep_blob(session, file->blob, bytes);
     file->bytes = bytes.len;
     draft->bytes_left -=
         bytes.len < draft->bytes_left ? bytes.len : draft->bytes_left;
 }
 
 /* Why the executor is not even asked for the file, or NULL. */
-static const char *refusal(const struct session_draft *draft,
-                           const struct session_file *file)
+static const char *save_refusal(const struct session_draft *draft,
+                                const struct session_file *file)
 {
     if (file->bytes > MAX_FILE_BYTES)
         return "not saved, it is larger than " MAX_FILE_WORDS;
@@ -258,7 +259,7 @@ enum pace save_enter_files(void *owner)
     struct session_draft *draft = session->saving.draft;
     for (; draft->at < draft->count; draft->at++) {
         struct session_file *file = &draft->files[draft->at];
-        const char *why = refusal(draft, file);
+        const char *why = save_refusal(draft, file);
         if (!why)
             return run_ask_file(session, file->name);
         file->note = view_of(why);
@@ -277,7 +278,7 @@ enum pace save_file_read(void *owner)
 
 /* ----------------------------------------------------------------- record */
 
-/* A blob that the last record names is gone: is_kept() was wrong about it. */
+/* A blob that the last record names is gone: save_is_kept() was wrong. */
 static enum pace save_files_anew(struct python_session *session)
 {
     struct session_draft *draft = session->saving.draft;

@@ -365,17 +365,17 @@ void session_name(char name[80], const struct job *job)
 
 /* --------------------------------------------------------------- requests */
 
-static bool is_ours(const struct python_session *session)
+static bool session_is_ours(const struct python_session *session)
 {
     return session->claim.state == CLAIM_OURS;
 }
 
-static void begin(struct python_session *session)
+static void session_begin(struct python_session *session)
 {
     const struct session_request *request = &session->request;
     bool remembers = request->verb == SESSION_REMEMBER;
     bool claims = request->verb == SESSION_CLAIM;
-    if ((claims || remembers) && !is_ours(session)) {
+    if ((claims || remembers) && !session_is_ours(session)) {
         session_enter(session, CLAIMING);
     } else if (claims) {
         session_done(session);
@@ -401,7 +401,7 @@ void session_request(struct python_session *session,
     session->opening.drops = 0;
     if (request->verb == SESSION_RUN)
         run_begin(session);
-    begin(session);
+    session_begin(session);
     session_run(session);
 }
 
@@ -470,7 +470,7 @@ bool session_can_open(const struct python_session *session)
 {
     return session && !session_is_open(session) &&
            session->machine.state == IDLE &&
-           (!session_is_named(session) || is_ours(session));
+           (!session_is_named(session) || session_is_ours(session));
 }
 
 bool session_waits(const struct python_session *session)
@@ -504,8 +504,8 @@ void session_answer(struct python_session *session, struct view call,
         session_resume_clock(session);
 }
 
-static void tell(struct python_session *session, enum frame_type type,
-                 struct view call)
+static void session_tell(struct python_session *session, enum frame_type type,
+                         struct view call)
 {
     struct frame frame = { .type = (int)type,
                            .session = view_of(session->name),
@@ -518,19 +518,19 @@ void session_forget(struct python_session *session, struct view call)
     if (!session)
         return;
     struct call_name name = session_call_name(session, call);
-    tell(session, FRAME_FORGET, view_of(name.text));
+    session_tell(session, FRAME_FORGET, view_of(name.text));
 }
 
 void session_interrupt(struct python_session *session)
 {
     if (session)
-        tell(session, FRAME_INTERRUPT, (struct view){ 0 });
+        session_tell(session, FRAME_INTERRUPT, (struct view){ 0 });
 }
 
 void session_close(struct python_session *session)
 {
     if (session)
-        tell(session, FRAME_CLOSE, (struct view){ 0 });
+        session_tell(session, FRAME_CLOSE, (struct view){ 0 });
 }
 
 /* ------------------------------------------------------------------ names */

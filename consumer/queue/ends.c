@@ -29,8 +29,8 @@ struct end_batch {
     struct end *ends[MOST];
 };
 
-static void tell(const struct end_batch *batch, size_t index,
-                 const redisReply *reply)
+static void ends_tell(const struct end_batch *batch, size_t index,
+                      const redisReply *reply)
 {
     struct err err;
     if (reply_ok(reply, &err))
@@ -48,7 +48,7 @@ static void on_answer(void *owner, const redisReply *reply,
     bool told = reply && transition_finished_many(reply, batch->count, &err);
     for (size_t i = 0; i < batch->count; i++) {
         if (told)
-            tell(batch, i, reply->element[i]);
+            ends_tell(batch, i, reply->element[i]);
         else
             batch->told(batch->ends[i]->sender, NULL, reply ? &err : NULL);
     }

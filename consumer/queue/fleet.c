@@ -27,7 +27,7 @@ struct fleet {
     bool refused;      /* and on_refused was called */
 };
 
-static void refuse(struct fleet *fleet, const struct err *why)
+static void fleet_refuse(struct fleet *fleet, const struct err *why)
 {
     if (fleet->known != 0)
         log_line("fleet.refused", "{s:s}", "why", why->text);
@@ -36,8 +36,8 @@ static void refuse(struct fleet *fleet, const struct err *why)
     fleet->refused = true;
 }
 
-static bool check(struct fleet *fleet, const redisReply *reply, size_t *number,
-                  struct err *err)
+static bool fleet_check(struct fleet *fleet, const redisReply *reply,
+                        size_t *number, struct err *err)
 {
     if (!partitions_read(reply, fleet->names, number, err))
         return false;
@@ -58,10 +58,10 @@ static void on_number(void *owner, const redisReply *reply,
     (void)lost;
     if (!reply)
         return; /* the link says when it is back */
-    bool agreed = check(fleet, reply, &number, &err);
+    bool agreed = fleet_check(fleet, reply, &number, &err);
     alarm_set(fleet->alarm, agreed ? fleet->every_ms : AGAIN_MS);
     if (!agreed && err.kind == ERR_REJECT) {
-        refuse(fleet, &err);
+        fleet_refuse(fleet, &err);
     } else if (agreed && fleet->known == 0) {
         fleet->known = number;
         fleet->events.on_known(fleet->owner, number);
@@ -73,7 +73,7 @@ static void on_set(void *owner, const redisReply *reply, const struct err *lost)
     struct err err = { 0 };
     (void)lost;
     if (reply && !reply_ok(reply, &err) && err.kind == ERR_REJECT)
-        refuse(owner, &err);
+        fleet_refuse(owner, &err);
 }
 
 /* The first of these sets the number only if there is none, so that all
@@ -113,7 +113,7 @@ static void on_lost(void *owner, const struct err *why)
     struct fleet *fleet = owner;
     log_line("redis.lost", "{s:s}", "why", why->text);
     if (strcmp(why->code, "redis_refused") == 0)
-        refuse(fleet, why);
+        fleet_refuse(fleet, why);
 }
 
 struct fleet *fleet_new(struct consumer *consumer,

@@ -47,14 +47,15 @@ struct fleet_endpoints {
     struct alarm *counting; /* until the tallies are written */
 };
 
-static uint64_t now_ms(const struct fleet_endpoints *shared)
+static uint64_t fleet_endpoints_now_ms(const struct fleet_endpoints *shared)
 {
     return uv_now(shared->consumer->loop);
 }
 
 static uint64_t redis_now_ms(const struct fleet_endpoints *shared)
 {
-    return (uint64_t)((int64_t)now_ms(shared) + shared->ahead_ms);
+    return (uint64_t)((int64_t)fleet_endpoints_now_ms(shared) +
+                      shared->ahead_ms);
 }
 
 /* The same for all consumers whose endpoint is the same. */
@@ -134,7 +135,7 @@ void fleet_endpoints_tell_wait(struct fleet_endpoints *shared,
                                struct model_endpoint *endpoint)
 {
     const struct breaker *breaker = &endpoint->breaker;
-    uint64_t wait_ms = breaker_waits(breaker, now_ms(shared));
+    uint64_t wait_ms = breaker_waits(breaker, fleet_endpoints_now_ms(shared));
     /* asked_ms is the end of the wait, shared_ms that of the one Redis has. */
     bool news = breaker->asked_ms > endpoint->shared_ms + BRIEF_MS;
     if (wait_ms <= BRIEF_MS || !news || !shared->knows_clock ||
@@ -157,7 +158,7 @@ static void forget_written(struct fleet_endpoints *shared)
 
 static void try_again(struct fleet_endpoints *shared)
 {
-    uint64_t now = now_ms(shared);
+    uint64_t now = fleet_endpoints_now_ms(shared);
     if (!shared->refused || now - shared->again_ms < AGAIN_MS)
         return;
     shared->again_ms = now;
@@ -192,7 +193,8 @@ static void on_time(void *owner, const redisReply *reply, const struct err *why)
     (void)why;
     bool usable = is_answer(shared, reply);
     if (usable && clock_read(reply, &now)) {
-        shared->ahead_ms = (int64_t)now - (int64_t)now_ms(shared);
+        shared->ahead_ms =
+            (int64_t)now - (int64_t)fleet_endpoints_now_ms(shared);
         shared->knows_clock = true;
     } else if (usable) {
         log_refusal(shared, "TIME: the answer is not two numbers");
@@ -220,7 +222,7 @@ static void take_wait(struct fleet_endpoints *shared,
                       const redisReply *until)
 {
     struct breaker *breaker = &endpoint->breaker;
-    uint64_t now = now_ms(shared);
+    uint64_t now = fleet_endpoints_now_ms(shared);
     double left = strtod(until->str, NULL) - (double)redis_now_ms(shared);
     if (!(left <= (double)ENDPOINT_LONGEST_MS)) {
         drop_bad_wait(shared, endpoint->name,
@@ -269,8 +271,8 @@ static void on_waits(void *owner, const redisReply *reply,
 }
 
 /* Finishes the command. */
-static void ask(struct fleet_endpoints *shared, struct command *command,
-                link_done *done)
+static void fleet_endpoints_ask(struct fleet_endpoints *shared,
+                                struct command *command, link_done *done)
 {
     shared->unanswered +=
         link_send(shared->link, command, ANSWER_MS, done, shared);
@@ -283,21 +285,22 @@ void fleet_endpoints_read(struct fleet_endpoints *shared)
     if (!link_is_ready(shared->link) || shared->consumer->endpoints.count == 0)
         return;
     try_again(shared);
-    shared->read_ms = now_ms(shared);
+    shared->read_ms = fleet_endpoints_now_ms(shared);
     alarm_set(shared->waiting, AWAIT_MS);
     /* Counts this function as well: an answer of the first command must not end
      * the reading before the second is sent. */
     shared->unanswered++;
     clock_ask(&command);
-    ask(shared, &command, on_time);
+    fleet_endpoints_ask(shared, &command, on_time);
     endpoint_ask_waits(&command, &shared->consumer->names);
-    ask(shared, &command, on_waits);
+    fleet_endpoints_ask(shared, &command, on_waits);
     count_answer(shared);
 }
 
 void fleet_endpoints_look(struct fleet_endpoints *shared)
 {
-    if (shared->unanswered == 0 && now_ms(shared) - shared->read_ms >= LOOK_MS)
+    if (shared->unanswered == 0 &&
+        fleet_endpoints_now_ms(shared) - shared->read_ms >= LOOK_MS)
         fleet_endpoints_read(shared);
 }
 
@@ -356,8 +359,8 @@ static struct view host_of(const char *url)
     return (struct view){ begin, len };
 }
 
-static void note(struct tally *tally, enum endpoint_note what,
-                 struct view value)
+static void tally_note(struct tally *tally, enum endpoint_note what,
+                       struct view value)
 {
     struct view head = view_head(value, NOTE_BYTES - 1);
     snprintf(tally->notes[what], NOTE_BYTES, "%.*s", VIEW_ARG(head));
@@ -382,16 +385,16 @@ void fleet_endpoints_count_end(struct fleet_endpoints *shared,
     struct tally *tally = find_tally(shared, endpoint);
     if (!tally)
         return;
-    note(tally, NOTE_HOST, host_of(endpoint->url));
-    note(tally, NOTE_MODEL, view_of(endpoint->model));
+    tally_note(tally, NOTE_HOST, host_of(endpoint->url));
+    tally_note(tally, NOTE_MODEL, view_of(endpoint->model));
     if (!why) {
         note_time(shared, tally, NOTE_ANSWERED_AT);
         return;
     }
     tally->counts[COUNT_FAILURES]++;
     note_time(shared, tally, NOTE_FAILED_AT);
-    note(tally, NOTE_ERROR_CODE, view_of(why->code));
-    note(tally, NOTE_ERROR, view_of(why->text));
+    tally_note(tally, NOTE_ERROR_CODE, view_of(why->code));
+    tally_note(tally, NOTE_ERROR, view_of(why->text));
 }
 
 static void write_counts(struct fleet_endpoints *shared,

@@ -29,8 +29,8 @@ struct beat_batch {
 };
 
 /* False: the attempt that the beat was for is gone. */
-static bool find(const struct beat_batch *batch, size_t index,
-                 struct slot_job *job)
+static bool lease_find_job(const struct beat_batch *batch, size_t index,
+                           struct slot_job *job)
 {
     const struct partition *partition = batch->partition;
     return partition->consumer->jobs->find(partition, batch->jobs[index].slot,
@@ -46,7 +46,7 @@ static void heed(const struct beat_batch *batch, size_t index,
     struct consumer *consumer = batch->partition->consumer;
     size_t slot = batch->jobs[index].slot;
     struct slot_job job;
-    if (!find(batch, index, &job) || (!beat->held && job.ends))
+    if (!lease_find_job(batch, index, &job) || (!beat->held && job.ends))
         return;
     if (!beat->held) {
         log_line("job.lost", "{s:s, s:I}", "job", job.id, "epoch",

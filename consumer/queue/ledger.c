@@ -46,11 +46,11 @@ struct ledger {
     bool late; /* a write is not durable in time; logged once, until it is */
 };
 
-static void ask(struct ledger *ledger);
+static void ledger_ask(struct ledger *ledger);
 
 /* ------------------------------------------------------------------ writes */
 
-static void hold(struct ledger *ledger, struct ledger_write *entry)
+static void ledger_hold(struct ledger *ledger, struct ledger_write *entry)
 {
     entry->reply = link_keep_reply(ledger->link);
     *ledger->end = entry;
@@ -59,8 +59,8 @@ static void hold(struct ledger *ledger, struct ledger_write *entry)
 
 /* Answers the senders of all writes up to number. lost: what became of them is
  * not known. The list is right before each call: the sender may send again. */
-static void settle(struct ledger *ledger, uint64_t number,
-                   const struct err *lost)
+static void ledger_settle(struct ledger *ledger, uint64_t number,
+                          const struct err *lost)
 {
     while (ledger->first && ledger->first->number <= number) {
         struct ledger_write *entry = ledger->first;
@@ -78,8 +78,8 @@ static void on_written(void *owner, const redisReply *reply,
 {
     struct ledger_write *entry = owner;
     if (reply && reply->type != REDIS_REPLY_ERROR) {
-        hold(entry->ledger, entry);
-        ask(entry->ledger);
+        ledger_hold(entry->ledger, entry);
+        ledger_ask(entry->ledger);
         return;
     }
     entry->done(entry->owner, reply, why);
@@ -157,20 +157,20 @@ static void on_told(void *owner, const redisReply *reply,
         if (ledger->late)
             log_line("durability.reached", "{}");
         ledger->late = false;
-        settle(ledger, covered, NULL);
-        ask(ledger);
+        ledger_settle(ledger, covered, NULL);
+        ledger_ask(ledger);
         return;
     }
     say_late(ledger, &err);
     if (reply->type == REDIS_REPLY_ERROR || !ledger->marked)
         alarm_set(ledger->alarm, AGAIN_MS);
     else
-        ask(ledger);
+        ledger_ask(ledger);
 }
 
 /* Asks when there is something to ask for and no question is on its way. All
  * that was sent before it is covered: the connection keeps the order. */
-static void ask(struct ledger *ledger)
+static void ledger_ask(struct ledger *ledger)
 {
     if (ledger->asked == 0 && ledger->first && !alarm_is_set(ledger->alarm) &&
         send_question(ledger, WAIT_MS, on_told))
@@ -216,14 +216,14 @@ static void on_lost(void *owner, const struct err *why)
     ledger->ready = false;
     alarm_stop(ledger->alarm);
     log_line("durability.lost", "{s:s}", "why", why->text);
-    settle(ledger, UINT64_MAX, why);
+    ledger_settle(ledger, UINT64_MAX, why);
 }
 
 static void on_alarm(void *owner)
 {
     struct ledger *ledger = owner;
     if (ledger->ready)
-        ask(ledger);
+        ledger_ask(ledger);
     else if (link_is_ready(ledger->link))
         on_ready(ledger);
 }
@@ -271,7 +271,7 @@ static void on_closed(void *owner)
     static const struct err closed = { ERR_RETRY, "redis_unavailable",
                                        "the ledger is closed" };
     struct ledger *ledger = owner;
-    settle(ledger, UINT64_MAX, &closed);
+    ledger_settle(ledger, UINT64_MAX, &closed);
     free(ledger);
 }
 

@@ -62,8 +62,8 @@ struct write {
 static void store_push(struct store *store);
 static bool send_durable(void *owner, const struct command *command,
                          link_done *done, void *done_owner);
-static void settle(void *sender, const redisReply *reply,
-                   const struct err *err);
+static void store_settle(void *sender, const redisReply *reply,
+                         const struct err *err);
 
 /* ------------------------------------------------------------- control */
 
@@ -265,7 +265,7 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                              names_slot(setup->names, setup->partition),
                              "consumer", heard, control);
     control->ledger = ledger_of(loop, setup, control);
-    struct ends_events ends = { send_durable, settle };
+    struct ends_events ends = { send_durable, store_settle };
     control->ends =
         ends_new(loop, setup->names, setup->partition, ends, control);
     return control;
@@ -349,7 +349,7 @@ static struct write *write_command(enum write_kind kind,
     return write;
 }
 
-static struct view copy(char **at, struct view bytes)
+static struct view store_copy(char **at, struct view bytes)
 {
     struct view copied = { *at, bytes.len };
     if (bytes.len > 0)
@@ -367,10 +367,10 @@ static struct write *write_end(const struct finish *finish)
     char *at = (char *)(write + 1);
     write->end.sender = write;
     *own = *finish;
-    own->lease.id = copy(&at, finish->lease.id);
-    own->result = copy(&at, finish->result);
-    own->event_data = copy(&at, finish->event_data);
-    own->error_code = copy(&at, finish->error_code);
+    own->lease.id = store_copy(&at, finish->lease.id);
+    own->result = store_copy(&at, finish->result);
+    own->event_data = store_copy(&at, finish->event_data);
+    own->error_code = store_copy(&at, finish->error_code);
     return write;
 }
 
@@ -385,7 +385,7 @@ static void pop(struct store *store)
 /* The next write is sent only after the sender was told: an attempt that has
  * lost its job drops what waits. It may also finish the store, and then
  * write->store is NULL. */
-static void refuse(struct write *write, const struct err *err)
+static void store_refuse(struct write *write, const struct err *err)
 {
     if (write->done)
         write->done(write->owner, NULL, err);
@@ -399,7 +399,8 @@ static void refuse(struct write *write, const struct err *err)
 
 /* The answer to the write that its store has sent. Neither reply nor err: the
  * outcome is not known. */
-static void settle(void *sender, const redisReply *reply, const struct err *err)
+static void store_settle(void *sender, const redisReply *reply,
+                         const struct err *err)
 {
     struct write *write = sender;
     struct store *store = write->store;
@@ -408,7 +409,7 @@ static void settle(void *sender, const redisReply *reply, const struct err *err)
         return;
     }
     if (!reply && err && err->kind != ERR_RETRY) {
-        refuse(write, err);
+        store_refuse(write, err);
         return;
     }
     if (!reply) {
@@ -435,11 +436,11 @@ static void on_answer(void *owner, const redisReply *reply,
     struct err err;
     (void)lost;
     if (!reply)
-        settle(owner, NULL, NULL);
+        store_settle(owner, NULL, NULL);
     else if (reply_ok(reply, &err))
-        settle(owner, reply, NULL);
+        store_settle(owner, reply, NULL);
     else
-        settle(owner, NULL, &err);
+        store_settle(owner, NULL, &err);
 }
 
 static bool send_durable(void *owner, const struct command *command,
@@ -498,7 +499,8 @@ void store_finish(struct store *store)
         return;
     store_drop(store);
     if (store->first)
-        store->first->store = NULL; /* it is on its way; settle() frees it */
+        /* It is on its way; store_settle() frees it. */
+        store->first->store = NULL;
     if (store->next)
         store->next->previous = store->previous;
     if (store->previous)
@@ -508,8 +510,8 @@ void store_finish(struct store *store)
     *store = (struct store){ 0 };
 }
 
-static void append(struct store *store, struct write *write, store_done *done,
-                   void *owner)
+static void store_append(struct store *store, struct write *write,
+                         store_done *done, void *owner)
 {
     write->store = store;
     write->control = store->control;
@@ -526,19 +528,19 @@ static void append(struct store *store, struct write *write, store_done *done,
 void store_send(struct store *store, const struct command *command,
                 store_done *done, void *owner)
 {
-    append(store, write_command(PLAIN, command), done, owner);
+    store_append(store, write_command(PLAIN, command), done, owner);
 }
 
 void store_commit(struct store *store, const struct command *command,
                   store_done *done, void *owner)
 {
-    append(store, write_command(COMMITTED, command), done, owner);
+    store_append(store, write_command(COMMITTED, command), done, owner);
 }
 
 void store_end(struct store *store, const struct finish *finish,
                store_done *done, void *owner)
 {
-    append(store, write_end(finish), done, owner);
+    store_append(store, write_end(finish), done, owner);
 }
 
 unsigned int store_partition(const struct store *store)

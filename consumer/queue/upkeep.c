@@ -200,7 +200,7 @@ bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
     return chore->step;
 }
 
-static void report(struct chore *chore)
+static void chore_report(struct chore *chore)
 {
     static const char *const modes[] = { "serving", "quiet", "draining" };
     const struct upkeep *upkeep = chore->upkeep;
@@ -313,7 +313,7 @@ static void on_time(struct chore *chore, const redisReply *reply)
         rest(chore, chore->rest_ms);
 }
 
-static void copy(char *text, size_t size, struct view view)
+static void upkeep_copy(char *text, size_t size, struct view view)
 {
     snprintf(text, size, "%.*s", VIEW_ARG(view_head(view, size - 1)));
 }
@@ -327,9 +327,9 @@ static void fire_due(struct chore *chore, const struct due_schedule *due,
     struct command command;
     for (size_t i = 0; i < count; i++) {
         struct firing *firing = &upkeep->firings[i];
-        copy(firing->name, sizeof(firing->name), due[i].name);
-        copy(firing->spec, sizeof(firing->spec), due[i].spec);
-        copy(firing->zone, sizeof(firing->zone), due[i].zone);
+        upkeep_copy(firing->name, sizeof(firing->name), due[i].name);
+        upkeep_copy(firing->spec, sizeof(firing->spec), due[i].spec);
+        upkeep_copy(firing->zone, sizeof(firing->zone), due[i].zone);
         firing->at = due[i].at;
     }
     upkeep->firing_count = count;
@@ -420,7 +420,7 @@ static void on_mended(struct chore *chore, const redisReply *reply)
     }
     if (mended > 0)
         log_line("mend.found", "{s:I}", "keys", (json_int_t)mended);
-    copy(upkeep->cursor, sizeof(upkeep->cursor), cursor);
+    upkeep_copy(upkeep->cursor, sizeof(upkeep->cursor), cursor);
     if (!view_is(cursor, "0"))
         rest(chore, MEND_STEP_MS);
 }
@@ -442,7 +442,7 @@ void upkeep_mend(struct upkeep *upkeep)
     if (chore->step)
         chore->step->chore = NULL;
     chore->step = NULL;
-    copy(upkeep->cursor, sizeof(upkeep->cursor), view_of("0"));
+    upkeep_copy(upkeep->cursor, sizeof(upkeep->cursor), view_of("0"));
     alarm_set(chore->alarm, 0);
 }
 
@@ -463,7 +463,7 @@ struct upkeep *upkeep_new(struct partition *partition,
         void (*begin)(struct chore *chore);
         uint64_t rest_ms;
     } all[] = {
-        [REPORT] = { report, lease_ms / 3 },
+        [REPORT] = { chore_report, lease_ms / 3 },
         [PROMOTE] = { promote, PROMOTE_MS },
         [LAPSE] = { begin_lapse, lease_ms / 2 },
         [MEND] = { mend, PROMOTE_MS },

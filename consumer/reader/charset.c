@@ -118,7 +118,7 @@ static const char *find_meta(struct view html)
     return NULL;
 }
 
-static const char *take_mark(struct view *bytes)
+static const char *charset_take_mark(struct view *bytes)
 {
     static const struct {
         const char *mark, *charset;
@@ -163,7 +163,7 @@ static void convert(iconv_t converter, struct view bytes, struct buf *out)
 void charset_decode(struct view bytes, const char *type, bool is_html,
                     struct buf *out)
 {
-    const char *charset = take_mark(&bytes);
+    const char *charset = charset_take_mark(&bytes);
     if (!charset)
         charset = find_charset(view_of(type));
     if (!charset && is_html)

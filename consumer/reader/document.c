@@ -153,8 +153,8 @@ static bool write_json(const struct document *document, struct view title,
            err_set(err, ERR_REJECT, "not_text", "its text cannot be told");
 }
 
-static bool read_page(const struct document *document, struct buf *out,
-                      struct err *err)
+static bool document_read_page(const struct document *document, struct buf *out,
+                               struct err *err)
 {
     CLEANUP(buf_finish) struct buf text;
     enum document_form form;
@@ -206,6 +206,6 @@ bool document_read(const struct document *document, struct buf *out,
         return read_expression(document, out, err);
     case DOCUMENT_PAGE:
     default:
-        return read_page(document, out, err);
+        return document_read_page(document, out, err);
     }
 }

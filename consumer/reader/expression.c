@@ -16,7 +16,7 @@ enum {
 #define MOST_WHOLE 9007199254740992.0 /* 2^53 */
 #define NO_VALUE ((double)NAN)
 
-static bool bad(struct err *err, const char *sentence)
+static bool expression_refuse(struct err *err, const char *sentence)
 {
     return err_set(err, ERR_REJECT, "bad_field", "%s", sentence);
 }
@@ -26,14 +26,14 @@ static bool bad(struct err *err, const char *sentence)
 /* These functions give NO_VALUE where there is none: expression_evaluate() then
  * says so. Beyond 2^53 a double has no fraction, so nothing there is known to
  * be an integer. */
-static bool is_whole(double x)
+static bool expression_is_whole(double x)
 {
     return floor(x) == x && fabs(x) <= MOST_WHOLE;
 }
 
 static double factorial(double x)
 {
-    return is_whole(x) && x >= 0 && x <= (double)MAX_FACTORIAL
+    return expression_is_whole(x) && x >= 0 && x <= (double)MAX_FACTORIAL
                ? round(tgamma(x + 1))
                : NO_VALUE;
 }
@@ -52,7 +52,7 @@ static double floor_divide(double a, double b)
 
 static double gcd(double a, double b)
 {
-    if (!is_whole(a) || !is_whole(b))
+    if (!expression_is_whole(a) || !expression_is_whole(b))
         return NO_VALUE;
     while (b != 0) {
         double rest = fmod(a, b);
@@ -71,7 +71,7 @@ static double lcm(double a, double b)
 static double permutations(double n, double k)
 {
     double product = 1;
-    if (!is_whole(n) || !is_whole(k) || k < 0 || n < 0)
+    if (!expression_is_whole(n) || !expression_is_whole(k) || k < 0 || n < 0)
         return NO_VALUE;
     if (k > n)
         return 0;
@@ -83,7 +83,7 @@ static double permutations(double n, double k)
 static double combinations(double n, double k)
 {
     double product = 1;
-    if (!is_whole(n) || !is_whole(k) || k < 0 || n < 0)
+    if (!expression_is_whole(n) || !expression_is_whole(k) || k < 0 || n < 0)
         return NO_VALUE;
     if (k > n)
         return 0;
@@ -169,7 +169,7 @@ static size_t add_sign(struct view rest, struct buf *out)
     return 0;
 }
 
-static bool is_known(char c)
+static bool expression_is_known(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') ||
@@ -186,7 +186,7 @@ static bool normalize(struct view text, struct buf *out, struct err *err)
     for (size_t at = 0; at < text.len;) {
         struct view rest = { text.data + at, text.len - at };
         size_t len = add_sign(rest, out);
-        if (len == 0 && !is_known(*rest.data)) {
+        if (len == 0 && !expression_is_known(*rest.data)) {
             len = view_character(rest);
             return err_set(err, ERR_REJECT, "bad_field",
                            "\"%.*s\" at position %zu is no part of an "
@@ -220,7 +220,8 @@ static bool evaluate(const char *text, double *value, struct err *err)
         err_set(err, ERR_REJECT, "bad_field", "%.200s", mupGetErrorMsg(parser));
     mupRelease(parser);
     return good &&
-           (count == 1 || bad(err, "a comma stands only between arguments of "
+           (count == 1 ||
+            expression_refuse(err, "a comma stands only between arguments of "
                                    "a function; numbers are written without: "
                                    "1000000"));
 }
@@ -234,13 +235,15 @@ bool expression_evaluate(struct view expression, struct buf *out,
     if (!normalize(expression, &text, err) || !evaluate(text.data, &value, err))
         return false;
     if (isnan(value))
-        return bad(err, "it has no value: 0/0, the root or the logarithm of "
-                        "a negative number, or the factorial of what is not "
-                        "0 to 170");
+        return expression_refuse(
+            err, "it has no value: 0/0, the root or the logarithm of "
+                 "a negative number, or the factorial of what is not "
+                 "0 to 170");
     if (isinf(value))
-        return bad(err, "it is too large, more than 1.8e308, or a division "
-                        "by zero");
-    if (is_whole(value) && fabs(value) < MOST_WHOLE)
+        return expression_refuse(
+            err, "it is too large, more than 1.8e308, or a division "
+                 "by zero");
+    if (expression_is_whole(value) && fabs(value) < MOST_WHOLE)
         buf_printf(out, "%.0f", value == 0 ? 0.0 : value);
     else
         buf_printf(out, "%.*g", DIGITS, value);

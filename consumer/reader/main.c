@@ -82,7 +82,7 @@ static bool read_all(struct buf *question)
 }
 
 /* Takes a line and its line feed off rest; free() it. NULL: there is none. */
-static char *take_line(struct view *rest)
+static char *reader_take_line(struct view *rest)
 {
     const char *end =
         rest->len > 0 ? memchr(rest->data, '\n', rest->len) : NULL;
@@ -93,7 +93,7 @@ static char *take_line(struct view *rest)
     return view_dup(line);
 }
 
-static void answer(const struct document *document, struct buf *out)
+static void reader_answer(const struct document *document, struct buf *out)
 {
     struct err err;
     if (document_read(document, out, &err))
@@ -131,9 +131,9 @@ int main(void)
     if (!read_all(&question))
         return EX_DATAERR;
     struct view rest = buf_view(&question);
-    CLEANUP(cleanup_free) char *first = take_line(&rest);
-    CLEANUP(cleanup_free) char *type = take_line(&rest);
-    CLEANUP(cleanup_free) char *url = take_line(&rest);
+    CLEANUP(cleanup_free) char *first = reader_take_line(&rest);
+    CLEANUP(cleanup_free) char *type = reader_take_line(&rest);
+    CLEANUP(cleanup_free) char *url = reader_take_line(&rest);
     if (!first || !type || !url)
         return EX_DATAERR;
     char *more = NULL;
@@ -141,6 +141,6 @@ int main(void)
     document.kind = (enum document_kind)strtoul(first, &more, 10);
     document.offset = strtoull(more, &more, 10);
     document.cut = strcmp(more, " 1") == 0;
-    answer(&document, &out);
+    reader_answer(&document, &out);
     return write_all(buf_view(&out)) ? EX_OK : EX_IOERR;
 }

@@ -3,7 +3,7 @@
  * One walk through the tree, without recursion, since a hostile page may be
  * nested as deep as it likes: each element is entered and left. What it wants
  * before the next word (a line feed, a bullet, a bracket) is only noted, and
- * prepare() writes it with that word. So empty elements leave nothing. */
+ * page_prepare() writes it with that word. So empty elements leave nothing. */
 #include "consumer/reader/page.h"
 
 #include <ctype.h>
@@ -70,7 +70,7 @@ static void start_line(struct page_writer *writer)
 }
 
 /* Writes what is due before the next word. */
-static void prepare(struct page_writer *writer)
+static void page_prepare(struct page_writer *writer)
 {
     bool first = writer->out->len == 0;
     if (writer->lines > 0 || first) {
@@ -90,9 +90,9 @@ static void prepare(struct page_writer *writer)
     }
 }
 
-static void add_word(struct page_writer *writer, struct view word)
+static void page_add_word(struct page_writer *writer, struct view word)
 {
-    prepare(writer);
+    page_prepare(writer);
     for (size_t i = 0; i < word.len; i++) {
         char c = word.data[i];
         if (c == '|' && writer->in_cell)
@@ -102,14 +102,14 @@ static void add_word(struct page_writer *writer, struct view word)
     }
 }
 
-static void add_text(struct page_writer *writer, const char *text)
+static void page_add_text(struct page_writer *writer, const char *text)
 {
     while (*text != '\0') {
         size_t blank = strspn(text, " \t\r\n\f");
         size_t word = strcspn(text + blank, " \t\r\n\f");
         writer->space |= blank > 0;
         if (word > 0)
-            add_word(writer, (struct view){ text + blank, word });
+            page_add_word(writer, (struct view){ text + blank, word });
         text += blank + word;
     }
 }
@@ -120,7 +120,7 @@ static void add_lines(struct page_writer *writer, const char *text)
     while (*text != '\0') {
         size_t len = strcspn(text, "\r\n");
         if (len > 0)
-            add_word(writer, (struct view){ text, len });
+            page_add_word(writer, (struct view){ text, len });
         text += len;
         if (*text == '\n' && writer->lines < 3)
             writer->lines++;
@@ -195,9 +195,9 @@ static void add_image(struct page_writer *writer, const GumboNode *node)
     if (words.len == 0)
         return;
     CLEANUP(cleanup_free) char *text = view_dup(words);
-    prepare(writer);
+    page_prepare(writer);
     buf_add(writer->out, VIEW("!["));
-    add_text(writer, text);
+    page_add_text(writer, text);
     buf_add(writer->out, VIEW("]"));
     add_url(writer, page_attribute(node, "src"), writer->out);
 }
@@ -228,7 +228,7 @@ static void enter_cell(struct page_writer *writer)
     }
     writer->in_cell = false;
     writer->space = writer->cells > 0;
-    prepare(writer);
+    page_prepare(writer);
     buf_add(writer->out, VIEW("|"));
     writer->space = true;
     writer->in_cell = true;
@@ -243,7 +243,7 @@ static void leave_row(struct page_writer *writer)
     buf_add(writer->out, VIEW(" |"));
     want_lines(writer, 1);
     if (!writer->headed) {
-        prepare(writer);
+        page_prepare(writer);
         for (unsigned int i = 0; i < writer->cells; i++)
             buf_add(writer->out, VIEW("| --- "));
         buf_add(writer->out, VIEW("|"));
@@ -336,7 +336,7 @@ static void enter_code(struct page_writer *writer, const GumboNode *node)
 {
     if (writer->fence || writer->in_cell)
         return;
-    prepare(writer);
+    page_prepare(writer);
     buf_add(writer->out, VIEW("```"));
     writer->lines = 1;
     writer->fence = node;
@@ -348,7 +348,7 @@ static void leave_code(struct page_writer *writer, const GumboNode *node)
         return;
     writer->fence = NULL;
     writer->lines = 1;
-    prepare(writer);
+    page_prepare(writer);
     buf_add(writer->out, VIEW("```"));
 }
 
@@ -375,7 +375,7 @@ static void enter_element(struct page_writer *writer, const GumboNode *node)
     else if (tag == GUMBO_TAG_PRE)
         enter_code(writer, node);
     else if (tag == GUMBO_TAG_HR && !writer->in_cell)
-        add_word(writer, VIEW("---"));
+        page_add_word(writer, VIEW("---"));
 }
 
 static void leave_element(struct page_writer *writer, const GumboNode *node)
@@ -414,11 +414,11 @@ static void add_node(struct page_writer *writer, const GumboNode *node)
     if (writer->fence)
         add_lines(writer, node->v.text.text);
     else
-        add_text(writer, node->v.text.text);
+        page_add_text(writer, node->v.text.text);
 }
 
 /* Enters a node. False: its children are skipped. */
-static bool enter(struct page_writer *writer, const GumboNode *node)
+static bool page_enter(struct page_writer *writer, const GumboNode *node)
 {
     if (node->type == GUMBO_NODE_TEMPLATE ||
         (node->type == GUMBO_NODE_ELEMENT && is_skipped(node)))
@@ -444,14 +444,14 @@ static void walk(struct page_writer *writer, const GumboNode *root)
 {
     const GumboNode *node = root;
     while (node) {
-        bool inside = enter(writer, node);
+        bool inside = page_enter(writer, node);
         const GumboNode *next = page_tree_next(node, root, inside);
         leave_to(writer, node, next, root);
         node = next;
     }
 }
 
-static const GumboNode *find(const GumboNode *root, GumboTag tag)
+static const GumboNode *page_find_tag(const GumboNode *root, GumboTag tag)
 {
     const GumboNode *node = root;
     while (node &&
@@ -462,7 +462,7 @@ static const GumboNode *find(const GumboNode *root, GumboTag tag)
 
 static void read_title(struct buf *title, const GumboNode *root)
 {
-    const GumboNode *node = find(root, GUMBO_TAG_TITLE);
+    const GumboNode *node = page_find_tag(root, GUMBO_TAG_TITLE);
     if (!node || node->v.element.children.length == 0)
         return;
     const GumboNode *text = node->v.element.children.data[0];
@@ -471,14 +471,15 @@ static void read_title(struct buf *title, const GumboNode *root)
     CLEANUP(buf_finish) struct buf words;
     buf_init(&words, MAX_PAGE_TITLE);
     struct page_writer writer = { .out = &words };
-    add_text(&writer, text->v.text.text);
+    page_add_text(&writer, text->v.text.text);
     text_add_line(title, buf_view(&words), MAX_PAGE_TITLE);
 }
 
-static void read_text(struct buf *text, const GumboNode *root, const char *url)
+static void page_read_text(struct buf *text, const GumboNode *root,
+                           const char *url)
 {
     struct page_writer writer = { .out = text, .base = curl_url() };
-    const GumboNode *base = find(root, GUMBO_TAG_BASE);
+    const GumboNode *base = page_find_tag(root, GUMBO_TAG_BASE);
     const char *other = base ? page_attribute(base, "href") : NULL;
     curl_url_set(writer.base, CURLUPART_URL, url, 0);
     if (other)
@@ -501,7 +502,7 @@ bool page_read(struct page *page, struct view html, const char *url,
                         MAX_PAGE_MEMORY);
     if (good) {
         read_title(&page->title, tree.output->root);
-        read_text(&page->text, tree.output->root, url);
+        page_read_text(&page->text, tree.output->root, url);
     }
     page_tree_finish(&tree);
     return good;

@@ -12,7 +12,7 @@ struct page_block {
     alignas(max_align_t) char data[];
 };
 
-static void *take(void *owner, size_t bytes)
+static void *page_tree_allocate(void *owner, size_t bytes)
 {
     struct page_tree *tree = owner;
     size_t whole = sizeof(struct page_block) + bytes;
@@ -31,7 +31,7 @@ static void *take(void *owner, size_t bytes)
     return block->data;
 }
 
-static void give(void *owner, void *data)
+static void page_tree_release(void *owner, void *data)
 {
     struct page_tree *tree = owner;
     if (!data)
@@ -55,8 +55,8 @@ bool page_tree_parse(struct page_tree *tree, struct view html, size_t max)
     tree->bytes = 0;
     tree->max = max;
     GumboOptions options = kGumboDefaultOptions;
-    options.allocator = take;
-    options.deallocator = give;
+    options.allocator = page_tree_allocate;
+    options.deallocator = page_tree_release;
     options.userdata = tree;
     options.max_errors = 0;
     if (setjmp(tree->over) != 0)

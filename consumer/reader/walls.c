@@ -12,7 +12,7 @@
 
 #include "schemas/message/buf.h"
 
-static bool fail(struct err *err, const char *what, int error)
+static bool walls_fail(struct err *err, const char *what, int error)
 {
     return err_set(err, ERR_RETRY, "no_walls", "quern-reader: %s: %s", what,
                    strerror(error));
@@ -76,7 +76,7 @@ bool walls_files(bool *closed, struct err *err)
     if (fd < 0 || !may_read(fd, "/usr/lib") || !may_read(fd, "/usr/lib64") ||
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         syscall(SYS_landlock_restrict_self, fd, 0) != 0)
-        return fail(err, "landlock", errno);
+        return walls_fail(err, "landlock", errno);
     return true;
 }
 
@@ -127,12 +127,12 @@ bool walls_calls(bool files, struct err *err)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
-        return fail(err, "seccomp", ENOMEM);
+        return walls_fail(err, "seccomp", ENOMEM);
     int error = allow(filter, reads, sizeof(reads) / sizeof(*reads));
     if (error == 0 && files)
         error = allow(filter, opens, sizeof(opens) / sizeof(*opens));
     if (error == 0)
         error = seccomp_load(filter);
     seccomp_release(filter);
-    return error == 0 || fail(err, "seccomp", -error);
+    return error == 0 || walls_fail(err, "seccomp", -error);
 }

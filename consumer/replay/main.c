@@ -28,7 +28,8 @@ struct arguments {
 /* ---------------------------------------------------------------- reading
  */
 
-static bool read_file(const char *path, struct buf *text, struct err *err)
+static bool replay_read_file(const char *path, struct buf *text,
+                             struct err *err)
 {
     bool is_input = strcmp(path, "-") == 0;
     FILE *file = is_input ? stdin : fopen(path, "re");
@@ -154,7 +155,7 @@ static int replay_file(const struct arguments *arguments, const char *path)
     struct recording recording;
     struct err err;
     char job[ID_LEN + 1];
-    if (!read_file(path, &text, &err) ||
+    if (!replay_read_file(path, &text, &err) ||
         !recording_read(&recording, buf_view(&text), &arena, &err) ||
         !replay_run(&recording, arguments->prompts, &outcome, &err)) {
         tell_failure(arguments, path, &err);

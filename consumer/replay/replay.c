@@ -152,8 +152,8 @@ static bool is_placed(const struct replay *replay, const struct record *record)
     return false;
 }
 
-static bool check(struct replay *replay, const struct record *record,
-                  struct err *err)
+static bool replay_check_record(struct replay *replay,
+                                const struct record *record, struct err *err)
 {
     if (!is_placed(replay, record))
         return out_of_place(replay, record);
@@ -184,7 +184,8 @@ static bool broken_journal(struct replay *replay, const struct record *record,
 
 /* One record. False: the replay ends here, by a difference, which is in the
  * outcome, or by an error, which is in err. */
-static bool step(struct replay *replay, struct view bytes, struct err *err)
+static bool replay_step(struct replay *replay, struct view bytes,
+                        struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct replay_outcome *outcome = replay->outcome;
@@ -195,7 +196,7 @@ static bool step(struct replay *replay, struct view bytes, struct err *err)
     outcome->turn = record.turn;
     snprintf(outcome->call, sizeof(outcome->call), "%.*s",
              VIEW_ARG(view_head(record.call, sizeof(outcome->call) - 1)));
-    if (!check(replay, &record, err))
+    if (!replay_check_record(replay, &record, err))
         return false;
     if (!conversation_apply(&replay->conversation, bytes, &why))
         return broken_journal(replay, &record, &why);
@@ -235,12 +236,13 @@ static bool walk(struct replay *replay, struct err *err)
 {
     const struct view *records = replay->recording->records.items;
     for (size_t i = 0; i < replay->recording->records.count; i++)
-        if (!step(replay, records[i], err))
+        if (!replay_step(replay, records[i], err))
             return false;
     return true;
 }
 
-static void run(struct replay *replay, struct arena *arena, struct err *err)
+static void replay_run_job(struct replay *replay, struct arena *arena,
+                           struct err *err)
 {
     struct err why;
     bool read = decide_job(&replay->job, replay->recording->id,
@@ -270,7 +272,7 @@ bool replay_run(const struct recording *recording, const char *prompts,
     };
     struct err why = { .kind = ERR_NONE };
     *outcome = (struct replay_outcome){ 0 };
-    run(&replay, &arena, &why);
+    replay_run_job(&replay, &arena, &why);
     conversation_finish(&replay.conversation);
     today_finish(&replay.today);
     json_decref(replay.messages);

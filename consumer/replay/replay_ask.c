@@ -97,8 +97,8 @@ static bool is_forgone(const struct replay_request *built,
  * nothing but the pictures can be compared: its length, which decides on
  * limits, is not known. Without the bytes of a picture, or of a secret, the
  * hash cannot be. */
-static bool is_same(const struct replay_request *built,
-                    const struct intent_source *source)
+static bool replay_ask_is_same(const struct replay_request *built,
+                               const struct intent_source *source)
 {
     const struct record *record = source->record;
     const struct model_plan *plan = &built->plan;
@@ -126,11 +126,11 @@ static bool build_same(struct replay_request *built,
                        const struct terms *terms)
 {
     build(built, source, terms, ASK_NEXT);
-    if (is_same(built, source) || !source->replay->refused)
-        return is_same(built, source);
+    if (replay_ask_is_same(built, source) || !source->replay->refused)
+        return replay_ask_is_same(built, source);
     struct replay_request less;
     build(&less, source, terms, ASK_LESS);
-    if (!is_same(&less, source)) {
+    if (!replay_ask_is_same(&less, source)) {
         built_finish(&less);
         return false;
     }
@@ -206,8 +206,9 @@ static json_t *built_step(const struct replay_request *built, uint64_t turn,
 /* The outcome of a difference. A recording does not have the bytes that were
  * sent. If the recorded terms give a request of the same hash, those are the
  * bytes; if not, the messages in the result are compared. Returns false. */
-static bool tell(struct replay *replay, const struct intent_source *source,
-                 const struct replay_request *built, struct err *err)
+static bool replay_ask_tell(struct replay *replay,
+                            const struct intent_source *source,
+                            const struct replay_request *built, struct err *err)
 {
     const struct record *record = source->record;
     const struct conversation *conversation = &replay->conversation;
@@ -279,7 +280,7 @@ bool replay_check_intent(struct replay *replay, const struct record *record,
     source.unsaid = record->history.len > 0 &&
                     recording_blob(replay->recording, record->history).len == 0;
     bool same = build_same(&built, &source, &replay->today.terms) ||
-                tell(replay, &source, &built, err);
+                replay_ask_tell(replay, &source, &built, err);
     bool bare = source.unsaid || built.unseen;
     bool sent = same && !record->failed;
     outcome->requests += sent && !replay->today.hidden && !bare;

@@ -59,8 +59,9 @@ struct judgement {
     struct err why;
 };
 
-static void judge(struct judgement *judgement, const struct replay *replay,
-                  const struct call *call, size_t digests)
+static void replay_call_judge(struct judgement *judgement,
+                              const struct replay *replay,
+                              const struct call *call, size_t digests)
 {
     struct conversation then = replay->conversation; /* borrows all of it */
     const struct terms *terms = &replay->today.terms;
@@ -97,7 +98,7 @@ static json_t *named_then(const struct record *record)
                  record->tool);
 }
 
-static void put(json_t *json, const char *name, json_t *value)
+static void replay_call_put(json_t *json, const char *name, json_t *value)
 {
     json_object_set_new(json, name, value);
 }
@@ -131,16 +132,17 @@ bool replay_check_call(struct replay *replay, const struct record *record,
     for (size_t digests = moments.first;
          digests <= moments.last && judgement.ruling != RULING_RUN; digests++) {
         buf_finish(&judgement.bytes);
-        judge(&judgement, replay, call, digests);
+        replay_call_judge(&judgement, replay, call, digests);
     }
     json_t *recorded = named_then(record);
     json_t *replayed = named_today("tool_intent", call);
     if (replay->job.kind != JOB_CODE) {
-        put(recorded, "arguments", replay_text(record->arguments));
-        put(replayed, "arguments", replay_text(call_arguments(call)));
+        replay_call_put(recorded, "arguments", replay_text(record->arguments));
+        replay_call_put(replayed, "arguments",
+                        replay_text(call_arguments(call)));
     }
     if (judgement.ruling != RULING_RUN)
-        put(replayed, "refused", refusal_of(call, &judgement));
+        replay_call_put(replayed, "refused", refusal_of(call, &judgement));
     buf_finish(&judgement.bytes);
     return replay_compare(replay, "tool_intent", recorded, replayed);
 }
@@ -178,9 +180,10 @@ static enum record_brake brake_of(const struct replay *replay,
 static json_t *outcome_then(const struct record *record)
 {
     json_t *json = named_then(record);
-    put(json, "observation", replay_text(record->observation));
-    put(json, "brake", json_string(record_brake_names[record->brake]));
-    put(json, "failed", json_boolean(record->failed));
+    replay_call_put(json, "observation", replay_text(record->observation));
+    replay_call_put(json, "brake",
+                    json_string(record_brake_names[record->brake]));
+    replay_call_put(json, "failed", json_boolean(record->failed));
     return json;
 }
 
@@ -192,16 +195,17 @@ static bool check_cell(struct replay *replay, const struct call *call,
     struct judgement judgement;
     json_t *recorded = outcome_then(record);
     json_t *replayed = named_today("tool_result", call);
-    judge(&judgement, replay, call, now.last);
+    replay_call_judge(&judgement, replay, call, now.last);
     observation_write(&text, record);
     if (replay->job.kind == JOB_CODE)
         buf_clear(&text);
-    put(replayed, "observation", replay_text(buf_view(&text)));
-    put(replayed, "brake",
+    replay_call_put(replayed, "observation", replay_text(buf_view(&text)));
+    replay_call_put(
+        replayed, "brake",
         json_string(record_brake_names[brake_of(replay, call, record, now)]));
-    put(replayed, "failed", json_false());
-    put(recorded, "code", replay_text(record->cell.code));
-    put(replayed, "code", replay_text(buf_view(&judgement.bytes)));
+    replay_call_put(replayed, "failed", json_false());
+    replay_call_put(recorded, "code", replay_text(record->cell.code));
+    replay_call_put(replayed, "code", replay_text(buf_view(&judgement.bytes)));
     buf_finish(&judgement.bytes);
     return replay_compare(replay, "tool_result", recorded, replayed);
 }
@@ -213,11 +217,12 @@ static bool check_value(struct replay *replay, const struct call *call,
 {
     struct moments moments = moments_of(replay, call);
     json_t *replayed = named_today("tool_result", call);
-    put(replayed, "observation", replay_text(record->observation));
-    put(replayed, "brake",
+    replay_call_put(replayed, "observation", replay_text(record->observation));
+    replay_call_put(
+        replayed, "brake",
         json_string(
             record_brake_names[brake_of(replay, call, record, moments)]));
-    put(replayed, "failed", json_boolean(record->failed));
+    replay_call_put(replayed, "failed", json_boolean(record->failed));
     return replay_compare(replay, "tool_result", outcome_then(record),
                           replayed);
 }
@@ -256,11 +261,11 @@ static json_t *refused_today(const struct replay *replay,
     enum record_brake brake =
         brake_of_refusal(replay, call, judgement, record, moments);
     if (judgement->ruling == RULING_RUN)
-        put(json, "step", json_string("tool_intent"));
+        replay_call_put(json, "step", json_string("tool_intent"));
     else
-        put(json, "observation", refusal_of(call, judgement));
-    put(json, "brake", json_string(record_brake_names[brake]));
-    put(json, "failed", json_true());
+        replay_call_put(json, "observation", refusal_of(call, judgement));
+    replay_call_put(json, "brake", json_string(record_brake_names[brake]));
+    replay_call_put(json, "failed", json_true());
     return json;
 }
 
@@ -274,7 +279,7 @@ static bool check_refusal(struct replay *replay, const struct call *call,
     for (size_t digests = moments.first; digests <= moments.last && !same;
          digests++) {
         struct judgement judgement;
-        judge(&judgement, replay, call, digests);
+        replay_call_judge(&judgement, replay, call, digests);
         json_decref(replayed);
         replayed = refused_today(replay, call, &judgement, record, moments);
         if (is_its_own(call, &judgement, record)) {

@@ -35,7 +35,7 @@ static bool is_of_redis(const struct result *recorded)
             recorded->status == STATE_FAILED);
 }
 
-static void copy_text(char *to, size_t room, struct view text)
+static void replay_end_copy_text(char *to, size_t room, struct view text)
 {
     text = view_head(text, room - 1);
     memcpy(to, !text.data ? "" : text.data, text.len);
@@ -48,8 +48,8 @@ static void why_recorded(const struct result_error *error, struct err *why)
     if (error->code.len == 0)
         return;
     why->kind = error->retryable ? ERR_RETRY : ERR_REJECT;
-    copy_text(why->code, sizeof(why->code), error->code);
-    copy_text(why->text, sizeof(why->text), error->message);
+    replay_end_copy_text(why->code, sizeof(why->code), error->code);
+    replay_end_copy_text(why->text, sizeof(why->text), error->message);
 }
 
 /* What the result has beside the conversation is taken as it is. */
@@ -104,8 +104,9 @@ static bool check_result(struct replay *replay, struct result *recorded,
     return compare(replay, recorded, &bytes, arena, err);
 }
 
-static bool read_result(const struct replay *replay, struct result *result,
-                        struct arena *arena, struct err *err)
+static bool replay_end_read_result(const struct replay *replay,
+                                   struct result *result, struct arena *arena,
+                                   struct err *err)
 {
     return message_decode(&schema_result, replay->recording->result, result,
                           arena, err) ||
@@ -118,7 +119,8 @@ void replay_read_result(struct replay *replay)
     struct result result;
     struct err err;
     if (replay->recording->result.len > 0 &&
-        read_result(replay, &result, &arena, &err) && result.messages)
+        replay_end_read_result(replay, &result, &arena, &err) &&
+        result.messages)
         replay->messages = json_from_value(result.messages);
 }
 
@@ -138,7 +140,7 @@ bool replay_check_end(struct replay *replay, struct err *err)
     struct result recorded;
     if (replay->recording->result.len == 0)
         return true;
-    if (!read_result(replay, &recorded, &arena, err))
+    if (!replay_end_read_result(replay, &recorded, &arena, err))
         return false;
     replay->outcome->turn = replay->conversation.turn;
     bool outside = came_from_outside(replay, &recorded);
@@ -173,7 +175,7 @@ bool replay_says_other(const struct replay *replay, struct err *why)
     struct result recorded;
     struct err err;
     if (replay->recording->result.len == 0 ||
-        !read_result(replay, &recorded, &arena, &err))
+        !replay_end_read_result(replay, &recorded, &arena, &err))
         return false;
     why_recorded(&recorded.error, why);
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
@@ -189,7 +191,7 @@ bool replay_check_unread(struct replay *replay, const struct err *why,
     struct result recorded;
     if (replay->recording->result.len == 0)
         return true;
-    if (!read_result(replay, &recorded, &arena, err))
+    if (!replay_end_read_result(replay, &recorded, &arena, err))
         return false;
     struct job_outcome ending = ending_of(&recorded);
     ending.status = STATE_FAILED;

@@ -171,7 +171,7 @@ static void add_lines(struct buf *out, char mark,
         buf_printf(out, "%c%.*s\n", mark, VIEW_ARG(lines->items[i]));
 }
 
-static size_t least(size_t a, size_t b)
+static size_t show_least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -181,9 +181,9 @@ static void add_hunk(struct buf *out, const struct diff_lines *a,
 {
     size_t left, right;
     measure(a, b, from, &left, &right);
-    size_t before = least(from, CONTEXT);
-    size_t after =
-        least(least(a->count - from - left, CONTEXT), b->count - from - right);
+    size_t before = show_least(from, CONTEXT);
+    size_t after = show_least(show_least(a->count - from - left, CONTEXT),
+                              b->count - from - right);
     buf_printf(out, "@@ -%zu,%zu +%zu,%zu @@\n", from - before + 1,
                before + left + after, from - before + 1,
                before + right + after);

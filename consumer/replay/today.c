@@ -38,7 +38,7 @@ static bool add_tool(struct catalog *catalog, const json_t *function,
 }
 
 /* Whether the tool is described by this program, and not as recorded. */
-static bool is_ours(const json_t *function, enum replay_time when)
+static bool today_is_ours(const json_t *function, enum replay_time when)
 {
     const char *name = json_string_value(json_object_get(function, "name"));
     return name &&
@@ -52,7 +52,7 @@ static bool load_catalog(struct today *today, const struct job *job,
     size_t i;
     json_t *function;
     json_array_foreach(json_object_get(today->json, "tools"), i, function)
-        if (!is_ours(function, when) &&
+        if (!today_is_ours(function, when) &&
             !add_tool(&today->catalog, function, err))
             return false;
     return job->mode != MODE_CODEACT || when != WHEN_TODAY ||
@@ -124,13 +124,13 @@ static bool load_tools(struct today *today, const struct job *job,
 /* -------------------------------------------------------------------- rest
  */
 
-static const char *text_of(const struct today *today, const char *name)
+static const char *today_text(const struct today *today, const char *name)
 {
     const char *text = json_string_value(json_object_get(today->json, name));
     return !text ? "" : text;
 }
 
-static uint64_t number_of(const struct today *today, const char *name)
+static uint64_t today_number(const struct today *today, const char *name)
 {
     json_int_t number = json_integer_value(json_object_get(today->json, name));
     return number > 0 ? (uint64_t)number : 0;
@@ -148,7 +148,7 @@ static void load_prompt(struct today *today, const char *name,
     for (int language = 0; language < LANGUAGES; language++)
         if (there && (when == WHEN_RECORDED || own))
             today->prompts.texts[prompt][language] =
-                view_dup(view_of(text_of(today, name)));
+                view_dup(view_of(today_text(today, name)));
 }
 
 static bool load_prompts(struct today *today, const struct job *job,
@@ -166,20 +166,20 @@ static bool load_prompts(struct today *today, const struct job *job,
 
 static bool load_endpoint(struct today *today, struct err *err)
 {
-    const char *name = text_of(today, "dialect");
+    const char *name = today_text(today, "dialect");
     const struct dialect *dialect =
         *name == '\0' ? &dialect_chat : dialect_find(name);
     if (!dialect)
         return err_set(err, ERR_REJECT, "bad_message",
                        "its terms: no dialect is called \"%.64s\"", name);
     today->endpoint = (struct model_endpoint){
-        .name = view_dup(view_of(text_of(today, "model"))),
-        .model = view_dup(view_of(text_of(today, "asked_as"))),
+        .name = view_dup(view_of(today_text(today, "model"))),
+        .model = view_dup(view_of(today_text(today, "asked_as"))),
         .parameters = json_object_get(today->json, "parameters"),
         .job_parameters = json_object_get(today->json, "job_parameters"),
-        .window = number_of(today, "window"),
-        .summarises = strcmp(text_of(today, "history"), "summarise") == 0,
-        .quirks = (unsigned)number_of(today, "quirks"),
+        .window = today_number(today, "window"),
+        .summarises = strcmp(today_text(today, "history"), "summarise") == 0,
+        .quirks = (unsigned)today_number(today, "quirks"),
         .dialect = dialect,
     };
     const json_t *price = json_object_get(today->json, "price");
@@ -203,19 +203,19 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     today->terms.prompts = &today->prompts;
     today->terms.catalog = &today->catalog;
     today->terms.functions = buf_view(&today->functions);
-    today->terms.libraries = view_of(text_of(today, "libraries"));
+    today->terms.libraries = view_of(today_text(today, "libraries"));
     today->terms.endpoint = &today->endpoint;
-    today->terms.max_turns = number_of(today, "max_turns");
-    today->terms.max_tokens = number_of(today, "max_tokens");
-    today->terms.max_total_tokens = number_of(today, "max_total_tokens");
-    today->terms.max_cost = number_of(today, "max_cost");
-    today->terms.repeats = number_of(today, "repeats");
-    today->terms.output_repairs = number_of(today, "output_repairs");
-    today->terms.approval_ms = number_of(today, "approval_ms");
-    today->terms.approval_default = text_of(today, "approval_default");
-    today->terms.pictures = number_of(today, "pictures");
-    today->terms.picture_bytes = number_of(today, "picture_bytes");
-    today->terms.blob_url = text_of(today, "blob_url");
+    today->terms.max_turns = today_number(today, "max_turns");
+    today->terms.max_tokens = today_number(today, "max_tokens");
+    today->terms.max_total_tokens = today_number(today, "max_total_tokens");
+    today->terms.max_cost = today_number(today, "max_cost");
+    today->terms.repeats = today_number(today, "repeats");
+    today->terms.output_repairs = today_number(today, "output_repairs");
+    today->terms.approval_ms = today_number(today, "approval_ms");
+    today->terms.approval_default = today_text(today, "approval_default");
+    today->terms.pictures = today_number(today, "pictures");
+    today->terms.picture_bytes = today_number(today, "picture_bytes");
+    today->terms.blob_url = today_text(today, "blob_url");
     return true;
 }
 

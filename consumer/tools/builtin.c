@@ -36,7 +36,7 @@ static const struct {
 };
 enum { COUNT = sizeof(known) / sizeof(known[0]) };
 
-static bool refuse(struct view name, struct err *err)
+static bool builtin_refuse(struct view name, struct err *err)
 {
     CLEANUP(buf_finish) struct buf all;
     buf_init(&all, 256);
@@ -47,8 +47,9 @@ static bool refuse(struct view name, struct err *err)
                    VIEW_ARG(view_head(name, 64)), VIEW_ARG(buf_view(&all)));
 }
 
-static bool add(struct catalog *catalog, struct view name,
-                const struct consumer_settings *settings, struct err *err)
+static bool builtin_add(struct catalog *catalog, struct view name,
+                        const struct consumer_settings *settings,
+                        struct err *err)
 {
     for (size_t i = 0; i < COUNT; i++) {
         if (!view_is(name, known[i].name))
@@ -59,7 +60,7 @@ static bool add(struct catalog *catalog, struct view name,
         return known[i].make(settings, &tool, err) &&
                (!tool || catalog_add(catalog, tool, err));
     }
-    return refuse(name, err);
+    return builtin_refuse(name, err);
 }
 
 bool builtin_load(struct catalog *catalog,
@@ -74,7 +75,7 @@ bool builtin_load(struct catalog *catalog,
         size_t blank = strspn(at, ", \t\n");
         size_t len = strcspn(at + blank, ", \t\n");
         struct view name = { at + blank, len };
-        if (len > 0 && !add(catalog, name, settings, err))
+        if (len > 0 && !builtin_add(catalog, name, settings, err))
             return err_prefix(err, "QUERN_TOOLS_BUILTIN");
         at += blank + len;
     }

@@ -26,7 +26,7 @@ struct cache *cache_new(size_t max_bytes)
     return cache;
 }
 
-static size_t bytes_of(const struct entry *entry)
+static size_t cache_entry_bytes(const struct entry *entry)
 {
     return sizeof(*entry) + entry->key.len + entry->data.len;
 }
@@ -35,7 +35,7 @@ static void remove_at(struct cache *cache, struct entry **link)
 {
     struct entry *entry = *link;
     *link = entry->next;
-    cache->bytes -= bytes_of(entry);
+    cache->bytes -= cache_entry_bytes(entry);
     free(entry);
 }
 
@@ -46,7 +46,7 @@ void cache_free(struct cache *cache)
     free(cache);
 }
 
-static struct entry **find(struct cache *cache, struct view key)
+static struct entry **cache_find(struct cache *cache, struct view key)
 {
     struct entry **link = &cache->entries;
     while (*link && !view_equal((*link)->key, key))
@@ -56,7 +56,7 @@ static struct entry **find(struct cache *cache, struct view key)
 
 struct view cache_get(struct cache *cache, struct view key, uint64_t now_ms)
 {
-    struct entry **link = find(cache, key);
+    struct entry **link = cache_find(cache, key);
     struct entry *entry = *link;
     if (!entry)
         return (struct view){ 0 };
@@ -88,7 +88,7 @@ static void make_room(struct cache *cache, size_t bytes, uint64_t now_ms)
 void cache_put(struct cache *cache, struct view key, struct view data,
                uint64_t until_ms, uint64_t now_ms)
 {
-    struct entry **old = find(cache, key);
+    struct entry **old = cache_find(cache, key);
     if (*old)
         remove_at(cache, old);
     size_t bytes = sizeof(struct entry) + key.len + data.len;

@@ -32,7 +32,8 @@ struct calculation {
     struct reader *reader;
 };
 
-static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+static bool calculate_prepare(struct tool_call *call, json_t *arguments,
+                              struct err *err)
 {
     struct calculation *calculating = tool_call_state(call);
     const json_t *expression = json_object_get(arguments, "expression");
@@ -43,7 +44,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
                    json_string_length(expression));
 }
 
-static void finish(struct tool_call *call)
+static void calculate_finish(struct tool_call *call)
 {
     struct calculation *calculating = tool_call_state(call);
     reader_cancel(calculating->reader);
@@ -67,7 +68,7 @@ static void on_read(void *owner, struct view json, const struct err *why)
     json_decref(object);
 }
 
-static void start(struct tool_call *call)
+static void calculate_start(struct tool_call *call)
 {
     struct calculation *calculating = tool_call_state(call);
     struct document document = {
@@ -90,9 +91,9 @@ struct tool *calculate_tool_new(void)
 {
     static const struct tool_kind kind = {
         .state_bytes = sizeof(struct calculation),
-        .prepare = prepare,
-        .start = start,
-        .finish = finish,
+        .prepare = calculate_prepare,
+        .start = calculate_start,
+        .finish = calculate_finish,
         .free = calculate_tool_free,
     };
     struct tool *tool = calloc(1, sizeof(*tool));

@@ -83,8 +83,8 @@ void catalog_copy(struct catalog *copy, const struct catalog *catalog)
         tool_hold(copy->items[i]);
 }
 
-static bool add_entry(void *owner, const char *name, const json_t *entry,
-                      struct err *err)
+static bool catalog_add_entry(void *owner, const char *name,
+                              const json_t *entry, struct err *err)
 {
     if (strcmp(name, CATALOG_SERVERS) == 0)
         return true;
@@ -96,8 +96,8 @@ bool catalog_load(struct catalog *catalog, const char *path, struct err *err)
 {
     if (*path == '\0')
         return true;
-    if (!entry_read_file(path, "{name: {url, parameters, ...}}", add_entry,
-                         catalog, err))
+    if (!entry_read_file(path, "{name: {url, parameters, ...}}",
+                         catalog_add_entry, catalog, err))
         return false;
     CLEANUP(buf_finish) struct buf all;
     buf_init(&all, MAX_TOOLS_BYTES);

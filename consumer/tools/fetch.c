@@ -62,7 +62,7 @@ struct fetch_call {
     struct err refused; /* why the policy refused an address of this request */
 };
 
-static void ask(struct fetch_call *fetching);
+static void fetch_ask(struct fetch_call *fetching);
 
 /* ---------------------------------------------------------------- the URL */
 
@@ -91,8 +91,8 @@ static bool is_web(CURLU *url)
 
 /* Sets the URL: the one that was asked for, or the target of a redirect, which
  * curl resolves against the URL before it. Each passes the same checks. */
-static bool set_url(struct fetch_call *fetching, const char *text,
-                    struct err *err)
+static bool fetch_set_url(struct fetch_call *fetching, const char *text,
+                          struct err *err)
 {
     CURLU *url = fetching->url;
     CURLUcode code =
@@ -128,7 +128,8 @@ static bool set_url(struct fetch_call *fetching, const char *text,
 
 /* ------------------------------------------------------------- life cycle */
 
-static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+static bool fetch_prepare(struct tool_call *call, json_t *arguments,
+                          struct err *err)
 {
     struct fetch_call *fetching = tool_call_state(call);
     json_int_t offset =
@@ -143,8 +144,8 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
         return err_set(err, ERR_REJECT, "bad_field",
                        "offset is %lld, must be 0 or more", (long long)offset);
     fetching->offset = (uint64_t)offset;
-    return set_url(fetching,
-                   json_string_value(json_object_get(arguments, "url")), err);
+    return fetch_set_url(
+        fetching, json_string_value(json_object_get(arguments, "url")), err);
 }
 
 static void leave_queue(struct fetch_call *fetching)
@@ -167,10 +168,10 @@ static void start_next(struct fetches *fetches)
     leave_queue(next);
     fetches->running++;
     next->runs = true;
-    ask(next);
+    fetch_ask(next);
 }
 
-static void finish(struct tool_call *call)
+static void fetch_finish(struct tool_call *call)
 {
     struct fetch_call *fetching = tool_call_state(call);
     struct fetches *fetches = fetching->fetch->fetches;
@@ -242,8 +243,8 @@ static bool is_redirect(unsigned status)
            status == 308;
 }
 
-static bool follow(struct fetch_call *fetching,
-                   const struct http_response *response, struct err *err)
+static bool fetch_follow(struct fetch_call *fetching,
+                         const struct http_response *response, struct err *err)
 {
     if (*response->location == '\0')
         return err_set(err, ERR_REJECT, "tool_failed",
@@ -252,14 +253,14 @@ static bool follow(struct fetch_call *fetching,
         return err_set(err, ERR_REJECT, "tool_failed",
                        "more than %d redirects, the last one to %.100s",
                        MAX_REDIRECTS, response->location);
-    if (!set_url(fetching, response->location, err))
+    if (!fetch_set_url(fetching, response->location, err))
         return err_prefix(err, "redirected to %.100s", response->location);
     return true;
 }
 
 /* False: err says why there is nothing to read. */
-static bool take(struct fetch_call *fetching,
-                 const struct http_response *response, struct err *err)
+static bool fetch_take(struct fetch_call *fetching,
+                       const struct http_response *response, struct err *err)
 {
     bool answered = response->end == HTTP_ANSWERED || fetching->cut;
     if (!answered && fetching->refused.kind != ERR_NONE &&
@@ -271,7 +272,7 @@ static bool take(struct fetch_call *fetching,
     if (!answered)
         return err_set(err, ERR_RETRY, "tool_failed", "%s", response->text);
     if (is_redirect(response->status))
-        return follow(fetching, response, err);
+        return fetch_follow(fetching, response, err);
     if (response->status < 200 || response->status > 299)
         return err_set(err, ERR_REJECT, "tool_failed", "HTTP %u from %.200s",
                        response->status, fetching->text);
@@ -284,15 +285,15 @@ static void on_done(void *owner, const struct http_response *response)
     struct fetch_call *fetching = owner;
     struct err err;
     fetching->http = NULL;
-    if (!take(fetching, response, &err))
+    if (!fetch_take(fetching, response, &err))
         tool_call_fail(fetching->call, &err);
     else if (is_redirect(response->status))
-        ask(fetching);
+        fetch_ask(fetching);
     else
         start_reader(fetching);
 }
 
-static void ask(struct fetch_call *fetching)
+static void fetch_ask(struct fetch_call *fetching)
 {
     static const struct http_events events = { on_body, on_done };
     static const char *const headers[] = {
@@ -317,14 +318,14 @@ static void ask(struct fetch_call *fetching)
                                 events, fetching);
 }
 
-static void start(struct tool_call *call)
+static void fetch_start(struct tool_call *call)
 {
     struct fetch_call *fetching = tool_call_state(call);
     struct fetches *fetches = fetching->fetch->fetches;
     fetching->runs = fetches->running < MAX_FETCHES;
     if (fetching->runs) {
         fetches->running++;
-        ask(fetching);
+        fetch_ask(fetching);
     } else {
         fetching->next = fetches->waiting;
         fetches->waiting = fetching;
@@ -345,9 +346,9 @@ struct tool *fetch_tool_new(const char *allow, const char *deny,
 {
     static const struct tool_kind kind = {
         .state_bytes = sizeof(struct fetch_call),
-        .prepare = prepare,
-        .start = start,
-        .finish = finish,
+        .prepare = fetch_prepare,
+        .start = fetch_start,
+        .finish = fetch_finish,
         .free = fetch_tool_free,
     };
     struct fetch_tool *fetch = calloc(1, sizeof(*fetch));

@@ -19,14 +19,15 @@ static const uint8_t nat64[12] = { 0x00, 0x64, 0xff, 0x9b };
 
 /* ----------------------------------------------------------------- parsing */
 
-static bool refuse(struct err *err, const char *entry, const char *why)
+static bool fetch_policy_refuse(struct err *err, const char *entry,
+                                const char *why)
 {
     return err_set(err, ERR_REJECT, "bad_setting",
                    "\"%.100s\" is no host, address or network: %s", entry, why);
 }
 
-static bool read_number(const char *text, unsigned long most,
-                        unsigned long *number)
+static bool fetch_policy_read_number(const char *text, unsigned long most,
+                                     unsigned long *number)
 {
     char *end = NULL;
     *number = strtoul(text, &end, 10);
@@ -41,7 +42,8 @@ static bool take_port(char *text, uint16_t *port)
     unsigned long number;
     if (!colon || strchr(colon + 1, ':'))
         return from;
-    if (!read_number(colon + 1, UINT16_MAX, &number) || number == 0)
+    if (!fetch_policy_read_number(colon + 1, UINT16_MAX, &number) ||
+        number == 0)
         return false;
     *port = (uint16_t)number;
     *colon = '\0';
@@ -73,7 +75,7 @@ static bool read_network(struct fetch_rule *rule, char *text, char *slash)
     *slash = '\0';
     unsigned int before = !strchr(text, ':') ? V4_BITS : 0;
     if (!read_address(rule, text) ||
-        !read_number(slash + 1, 128 - before, &bits))
+        !fetch_policy_read_number(slash + 1, 128 - before, &bits))
         return false;
     rule->bits = before + (unsigned int)bits;
     return true;
@@ -102,20 +104,20 @@ static bool add_rule(struct fetch_rules *rules, struct view entry,
     for (size_t i = 0; i <= strlen(whole); i++)
         text[i] = (char)tolower((unsigned char)whole[i]);
     if (entry.len > MAX_ENTRY)
-        return refuse(err, whole, "it is too long");
+        return fetch_policy_refuse(err, whole, "it is too long");
     struct fetch_rule *rule = &rules->items[rules->count++];
     *rule = (struct fetch_rule){ .host = "" };
     if (!take_port(text, &rule->port))
-        return refuse(err, whole, "a port is 1 to 65535");
+        return fetch_policy_refuse(err, whole, "a port is 1 to 65535");
     take_brackets(text);
     char *slash = strchr(text, '/');
     if (slash)
         return read_network(rule, text, slash) ||
-               refuse(err, whole, "a network is ADDRESS/BITS");
+               fetch_policy_refuse(err, whole, "a network is ADDRESS/BITS");
     if (read_address(rule, text))
         return true;
     if (!is_name(text + (*text == '.')))
-        return refuse(err, whole, "letters, digits, - and . only");
+        return fetch_policy_refuse(err, whole, "letters, digits, - and . only");
     memcpy(rule->host, text, strlen(text) + 1);
     return true;
 }

@@ -17,7 +17,8 @@ struct final_answer {
     char *answer; /* JSON */
 };
 
-static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+static bool final_prepare(struct tool_call *call, json_t *arguments,
+                          struct err *err)
 {
     struct final_answer *finishing = tool_call_state(call);
     (void)err;
@@ -26,18 +27,18 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     return true;
 }
 
-static void give(struct tool_call *call)
+static void final_give(struct tool_call *call)
 {
     const struct final_answer *finishing = tool_call_state(call);
     tool_call_give(call, view_of(finishing->answer));
 }
 
-static void start(struct tool_call *call)
+static void final_start(struct tool_call *call)
 {
-    tool_call_later(call, give);
+    tool_call_later(call, final_give);
 }
 
-static void finish(struct tool_call *call)
+static void final_finish(struct tool_call *call)
 {
     free(((struct final_answer *)tool_call_state(call))->answer);
 }
@@ -50,8 +51,9 @@ static void free_tool(struct tool *tool)
 
 bool final_add(struct catalog *catalog, struct err *err)
 {
-    static const struct tool_kind kind = { sizeof(struct final_answer), prepare,
-                                           start, finish, free_tool };
+    static const struct tool_kind kind = { sizeof(struct final_answer),
+                                           final_prepare, final_start,
+                                           final_finish, free_tool };
     if (catalog_find(catalog, VIEW(TOOL_FINAL)))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a tool may not be called " TOOL_FINAL ": that is what "

@@ -307,8 +307,8 @@ static void add_value(struct buf *line, struct view value)
 }
 
 /* Replaces each {{name}} by the job's value. False: the job lacks one. */
-static bool fill(const char *text, const struct caller *caller,
-                 struct buf *line)
+static bool headers_fill_line(const char *text, const struct caller *caller,
+                              struct buf *line)
 {
     for (const char *open; (open = strstr(text, "{{"));) {
         struct view name;
@@ -331,7 +331,7 @@ bool headers_of_job(const struct headers *headers, const struct caller *caller,
         const char *text = headers->of_job[i];
         CLEANUP(buf_finish) struct buf line;
         buf_init(&line, MOST_LINE);
-        if (!fill(text, caller, &line))
+        if (!headers_fill_line(text, caller, &line))
             continue;
         if (!buf_ok(&line))
             return err_set(err, ERR_REJECT, "too_large",

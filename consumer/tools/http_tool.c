@@ -66,8 +66,8 @@ static bool check_places(const char *url, const json_t *parameters,
 
 /* --------------------------------------------------------------- a member */
 
-static bool set_url(struct http_tool *tool, const json_t *value,
-                    struct err *err)
+static bool http_tool_set_url(struct http_tool *tool, const json_t *value,
+                              struct err *err)
 {
     const char *url = json_string_value(value);
     if (!url)
@@ -88,11 +88,11 @@ static bool set_method(struct http_tool *tool, const json_t *value,
            entry_bad_value(err, "method", value, "GET or POST");
 }
 
-static bool set_member(struct http_tool *tool, const char *name, json_t *value,
-                       struct err *err)
+static bool http_tool_set_member(struct http_tool *tool, const char *name,
+                                 json_t *value, struct err *err)
 {
     if (strcmp(name, "url") == 0)
-        return set_url(tool, value, err);
+        return http_tool_set_url(tool, value, err);
     if (strcmp(name, "headers") == 0)
         return headers_read(&tool->headers, value, err);
     if (strcmp(name, "sign") == 0)
@@ -163,7 +163,7 @@ static bool read_entry(struct http_tool *tool, const char *name,
         return entry_bad(err, "must be an object");
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)entry, member, value)
-        if (!set_member(tool, member, value, err))
+        if (!http_tool_set_member(tool, member, value, err))
             return false;
     const json_t *repeat = json_object_get(entry, "repeat");
     tool->tool.repeat = repeat ? json_is_true(repeat) : !tool->post;
@@ -193,7 +193,8 @@ struct http_tool_call {
     struct header_lines identity; /* headers that name the job */
 };
 
-static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+static bool http_tool_prepare(struct tool_call *call, json_t *arguments,
+                              struct err *err)
 {
     struct http_tool_call *asking = tool_call_state(call);
     const struct http_tool *tool = tool_of(call);
@@ -205,7 +206,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
                           &asking->identity, err);
 }
 
-static void finish(struct tool_call *call)
+static void http_tool_finish(struct tool_call *call)
 {
     struct http_tool_call *asking = tool_call_state(call);
     http_cancel(asking->http);
@@ -224,8 +225,8 @@ static enum http_verdict on_body(void *owner, unsigned status,
     return HTTP_PAYLOAD;
 }
 
-static void refusal(const struct http_tool *tool, unsigned status,
-                    struct view body, struct err *why)
+static void http_tool_refusal(const struct http_tool *tool, unsigned status,
+                              struct view body, struct err *why)
 {
     CLEANUP(buf_finish) struct buf head;
     buf_init(&head, (size_t)3 * ERROR_BODY_BYTES);
@@ -259,7 +260,7 @@ static void on_done(void *owner, const struct http_response *response)
     if (response->end != HTTP_ANSWERED)
         no_answer(tool, response, &why);
     else if (response->status < 200 || response->status > 299)
-        refusal(tool, response->status, body, &why);
+        http_tool_refusal(tool, response->status, body, &why);
     if (why.kind != ERR_NONE) {
         tool_call_fail(call, &why);
         return;
@@ -290,7 +291,7 @@ static void write_headers(const struct http_tool *tool,
     signing_write(&tool->signing, &request, lines);
 }
 
-static void start(struct tool_call *call)
+static void http_tool_start(struct tool_call *call)
 {
     static const struct http_events events = { on_body, on_done };
     struct http_tool_call *asking = tool_call_state(call);
@@ -325,9 +326,9 @@ static void http_tool_free(struct tool *tool)
 
 static const struct tool_kind kind = {
     .state_bytes = sizeof(struct http_tool_call),
-    .prepare = prepare,
-    .start = start,
-    .finish = finish,
+    .prepare = http_tool_prepare,
+    .start = http_tool_start,
+    .finish = http_tool_finish,
     .free = http_tool_free,
 };
 

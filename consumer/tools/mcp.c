@@ -74,7 +74,7 @@ static void ended(struct mcp_source *source, bool listed)
 
 static void list_page(struct mcp_source *source, const char *cursor);
 
-static void fail(struct mcp_source *source, const struct err *why)
+static void source_fail(struct mcp_source *source, const struct err *why)
 {
     source->rest_ms = source->rest_ms == 0 ? REST_MS : 2 * source->rest_ms;
     if (source->rest_ms > MOST_REST_MS)
@@ -97,7 +97,7 @@ static void source_refuse(const struct mcp_source *source, const char *name,
              source->server.name, "tool", line.data, "why", why);
 }
 
-static const char *name_of(const json_t *said)
+static const char *mcp_name_of(const json_t *said)
 {
     const char *name = json_string_value(json_object_get(said, "name"));
     return name ? name : "";
@@ -117,7 +117,7 @@ static void take_tool(struct mcp_source *source, const json_t *said)
     struct err why;
     struct tool *tool = mcp_tool_new(&source->link, said, &why);
     if (!tool) {
-        source_refuse(source, name_of(said), why.text);
+        source_refuse(source, mcp_name_of(said), why.text);
         return;
     }
     tool_hold(tool);
@@ -125,7 +125,7 @@ static void take_tool(struct mcp_source *source, const json_t *said)
         coming->tools[coming->count++] = tool;
         return;
     }
-    source_refuse(source, name_of(said),
+    source_refuse(source, mcp_name_of(said),
                   "there are too many before it: name those "
                   "that are wanted");
     tool_drop(tool);
@@ -195,9 +195,9 @@ static bool take_page(struct mcp_source *source, const json_t *result,
                        "%d pages",
                        MOST_LISTED, MOST_PAGES);
     json_array_foreach(tools, i, said) {
-        if (mcp_server_wants(&source->server, name_of(said)))
+        if (mcp_server_wants(&source->server, mcp_name_of(said)))
             take_tool(source, said);
-        json_array_append_new(names, json_string(name_of(said)));
+        json_array_append_new(names, json_string(mcp_name_of(said)));
     }
     return true;
 }
@@ -215,7 +215,7 @@ static void on_listed(void *owner, const struct mcp_answer *answer)
     if (!good)
         mcp_link_close(&source->link, source->link.serial);
     if (!good)
-        fail(source, &err);
+        source_fail(source, &err);
     else if (cursor)
         list_page(source, cursor);
     else
@@ -239,7 +239,7 @@ static void on_joined(void *owner, const struct err *why)
 {
     struct mcp_source *source = owner;
     if (why->kind != ERR_NONE) {
-        fail(source, why);
+        source_fail(source, why);
         return;
     }
     listing_finish(&source->coming);
@@ -342,7 +342,7 @@ bool mcp_load(struct mcp *mcp, const char *path, struct err *err)
 
 /* ----------------------------------------------------------------- settling */
 
-static void settle(struct mcp *mcp)
+static void mcp_settle(struct mcp *mcp)
 {
     if (mcp->settled)
         return;
@@ -353,7 +353,7 @@ static void settle(struct mcp *mcp)
 
 static void on_time(void *owner)
 {
-    settle(owner);
+    mcp_settle(owner);
 }
 
 /* A listing has ended; listed: with a list. */
@@ -364,7 +364,7 @@ static void on_ended(struct mcp *mcp, bool listed)
     for (size_t i = 0; i < mcp->count; i++)
         if (!mcp->sources[i]->tried)
             return;
-    settle(mcp);
+    mcp_settle(mcp);
 }
 
 /* ------------------------------------------------------------- life cycle */
@@ -424,8 +424,8 @@ static size_t described_of(const struct catalog *catalog)
     return bytes;
 }
 
-static void offer(const struct mcp_source *source, struct tool *tool,
-                  struct catalog *catalog, size_t *bytes)
+static void source_offer(const struct mcp_source *source, struct tool *tool,
+                         struct catalog *catalog, size_t *bytes)
 {
     size_t more = described(tool);
     struct err why;
@@ -451,7 +451,7 @@ void mcp_offer(const struct mcp *mcp, struct catalog *catalog)
     for (size_t i = 0; i < mcp->count; i++) {
         const struct mcp_source *source = mcp->sources[i];
         for (size_t k = 0; k < source->tools.count; k++)
-            offer(source, source->tools.tools[k], catalog, &bytes);
+            source_offer(source, source->tools.tools[k], catalog, &bytes);
     }
 }
 

@@ -169,7 +169,7 @@ static void post_notice(struct mcp_notice *notice)
 /* Sends a notification, or an answer to a request of the server. Dropped when
  * too many are on their way: a server could make us send without end. message:
  * taken. */
-static void tell(struct mcp_server *server, json_t *message)
+static void mcp_tell(struct mcp_server *server, json_t *message)
 {
     if (!server->http || notices_of(server) >= MCP_MOST_NOTICES) {
         json_decref(message);
@@ -202,11 +202,12 @@ static void on_asked(void *owner, const json_t *id, const char *method)
     struct mcp_exchange *exchange = owner;
     json_t *copy = json_deep_copy(id);
     if (strcmp(method, "ping") == 0)
-        tell(exchange->server, json_pack("{s:o, s:{}}", "id", copy, "result"));
+        mcp_tell(exchange->server,
+                 json_pack("{s:o, s:{}}", "id", copy, "result"));
     else
-        tell(exchange->server,
-             json_pack("{s:o, s:{s:i, s:s}}", "id", copy, "error", "code",
-                       METHOD_NOT_FOUND, "message", "Method not found"));
+        mcp_tell(exchange->server,
+                 json_pack("{s:o, s:{s:i, s:s}}", "id", copy, "error", "code",
+                           METHOD_NOT_FOUND, "message", "Method not found"));
 }
 
 static enum http_verdict on_body(void *owner, unsigned status,
@@ -229,8 +230,8 @@ static void free_exchange(struct mcp_exchange *exchange)
 }
 
 /* "HTTP 503: what it said". on_done() stars out our keys in that. */
-static void refusal(const struct mcp_exchange *exchange, unsigned int status,
-                    struct err *why)
+static void mcp_exchange_refusal(const struct mcp_exchange *exchange,
+                                 unsigned int status, struct err *why)
 {
     CLEANUP(buf_finish) struct buf head;
     buf_init(&head, ERROR_BODY_BYTES);
@@ -251,9 +252,9 @@ static void error_sentence(const json_t *error, struct err *why)
 
 /* What the end of the HTTP request means. An error in JSON-RPC comes first,
  * since servers send it with status 400 or 404 as well. */
-static void judge(struct mcp_exchange *exchange,
-                  const struct http_response *response,
-                  struct mcp_answer *answer)
+static void mcp_exchange_judge(struct mcp_exchange *exchange,
+                               const struct http_response *response,
+                               struct mcp_answer *answer)
 {
     struct mcp_reply *reply = &exchange->reply;
     bool whole =
@@ -268,7 +269,7 @@ static void judge(struct mcp_exchange *exchange,
         answer->end = MCP_RESULT;
     } else if (whole && !good) {
         answer->end = MCP_REFUSED;
-        refusal(exchange, response->status, &answer->why);
+        mcp_exchange_refusal(exchange, response->status, &answer->why);
     } else if (whole) {
         err_set(&answer->why, ERR_RETRY, "tool_failed",
                 "the server's reply ended without an answer");
@@ -285,11 +286,11 @@ static void judge(struct mcp_exchange *exchange,
 static void tell_cancelled(struct mcp_exchange *exchange)
 {
     if (exchange->is_call && exchange->era == MCP_LEGACY)
-        tell(exchange->server,
-             json_pack("{s:s, s:{s:I, s:s}}", "method",
-                       "notifications/cancelled", "params", "requestId",
-                       exchange->reply.id, "reason",
-                       "nobody waits for it any more"));
+        mcp_tell(exchange->server,
+                 json_pack("{s:s, s:{s:I, s:s}}", "method",
+                           "notifications/cancelled", "params", "requestId",
+                           exchange->reply.id, "reason",
+                           "nobody waits for it any more"));
 }
 
 static void on_done(void *owner, const struct http_response *response)
@@ -298,7 +299,7 @@ static void on_done(void *owner, const struct http_response *response)
     struct mcp_answer answer = { .status = response->status,
                                  .session = response->kept };
     exchange->http = NULL;
-    judge(exchange, response, &answer);
+    mcp_exchange_judge(exchange, response, &answer);
     exchange->reply.result = headers_mask(
         &exchange->server->headers, exchange->reply.result, (struct view){ 0 });
     answer.result = exchange->reply.result;

@@ -18,7 +18,7 @@ enum {
 
 /* ------------------------------------------------------------------- lines */
 
-static bool is_plain(struct view value)
+static bool mcp_header_is_plain(struct view value)
 {
     for (size_t i = 0; i < value.len; i++)
         if (value.data[i] < ' ' || value.data[i] > '~')
@@ -47,7 +47,7 @@ void mcp_header_add(struct header_lines *lines, const char *prefix,
     CLEANUP(buf_finish) struct buf line;
     buf_init(&line, MOST_LINE);
     buf_printf(&line, "%s%s: ", prefix, name);
-    if (is_plain(value))
+    if (mcp_header_is_plain(value))
         buf_add(&line, value);
     else
         add_base64(&line, value);
@@ -98,7 +98,7 @@ struct marks {
     size_t count;
 };
 
-static bool take_mark(struct marks *marks, const json_t *schema)
+static bool mcp_header_take_mark(struct marks *marks, const json_t *schema)
 {
     const json_t *mark = json_object_get(schema, MARK);
     const char *name = json_string_value(mark);
@@ -125,7 +125,8 @@ static bool take_marks(struct marks *marks, const json_t *schema,
     if (depth > MOST_DEPTH)
         return false;
     json_object_foreach(json_object_get(schema, "properties"), name, inner)
-        if (!take_mark(marks, inner) || !take_marks(marks, inner, depth + 1))
+        if (!mcp_header_take_mark(marks, inner) ||
+            !take_marks(marks, inner, depth + 1))
             return false;
     return true;
 }

@@ -39,7 +39,7 @@ static struct mcp_waiter *pop(struct mcp_waiter **list)
     return waiter;
 }
 
-static void begin(struct mcp_link *link);
+static void mcp_link_begin(struct mcp_link *link);
 
 /* Tells those that wait. The list is taken as a whole: a waiter that joins from
  * inside a callback waits for the next alarm. When the link was closed between
@@ -50,7 +50,7 @@ static void on_wake(void *owner)
     struct mcp_waiter *waiter;
     struct err why = link->why;
     if (link->state == MCP_LINK_CLOSED && why.kind == ERR_NONE) {
-        begin(link);
+        mcp_link_begin(link);
         return;
     }
     link->waking = link->waiting;
@@ -80,7 +80,7 @@ void mcp_link_leave(struct mcp_waiter *waiter)
 }
 
 /* The end of an opening, in OPEN or CLOSED. */
-static void settle(struct mcp_link *link, enum mcp_link_state state)
+static void mcp_link_settle(struct mcp_link *link, enum mcp_link_state state)
 {
     link->state = state;
     link->why.kind = ERR_NONE;
@@ -89,17 +89,18 @@ static void settle(struct mcp_link *link, enum mcp_link_state state)
 }
 
 /* Forgets the generation of the server, too: it may be wrong by now. */
-static void fail(struct mcp_link *link, const struct err *why)
+static void mcp_link_fail(struct mcp_link *link, const struct err *why)
 {
-    settle(link, MCP_LINK_CLOSED);
+    mcp_link_settle(link, MCP_LINK_CLOSED);
     link->why = *why;
     link->server->era = MCP_UNKNOWN;
 }
 
 /* ----------------------------------------------------------------- opening */
 
-static void ask(struct mcp_link *link, enum mcp_link_state state,
-                const struct mcp_request *request, mcp_answered *answered)
+static void mcp_link_ask(struct mcp_link *link, enum mcp_link_state state,
+                         const struct mcp_request *request,
+                         mcp_answered *answered)
 {
     link->state = state;
     link->exchange = mcp_ask(link->server, request, answered, link);
@@ -110,9 +111,9 @@ static void on_confirmed(void *owner, const struct mcp_answer *answer)
     struct mcp_link *link = owner;
     link->exchange = NULL;
     if (answer->end == MCP_RESULT)
-        settle(link, MCP_LINK_OPEN);
+        mcp_link_settle(link, MCP_LINK_OPEN);
     else
-        fail(link, &answer->why);
+        mcp_link_fail(link, &answer->why);
 }
 
 /* The older generation has three steps: initialize, its answer, and this
@@ -126,7 +127,7 @@ static void confirm(struct mcp_link *link)
         .params = json_object(),
         .total_ms = OPEN_MS,
     };
-    ask(link, MCP_LINK_CONFIRMING, &request, on_confirmed);
+    mcp_link_ask(link, MCP_LINK_CONFIRMING, &request, on_confirmed);
 }
 
 static void on_greeted(void *owner, const struct mcp_answer *answer)
@@ -150,7 +151,7 @@ static void on_greeted(void *owner, const struct mcp_answer *answer)
                 "the server speaks version \"%.32s\" of the protocol, which is "
                 "not known here",
                 version ? version : "");
-    fail(link, &why);
+    mcp_link_fail(link, &why);
 }
 
 static void greet(struct mcp_link *link)
@@ -165,7 +166,7 @@ static void greet(struct mcp_link *link)
         .total_ms = OPEN_MS,
     };
     *server->version = *server->session = '\0';
-    ask(link, MCP_LINK_GREETING, &request, on_greeted);
+    mcp_link_ask(link, MCP_LINK_GREETING, &request, on_greeted);
 }
 
 static bool has_version(const json_t *versions, bool modern)
@@ -208,9 +209,9 @@ static void on_probed(void *owner, const struct mcp_answer *answer)
         link->server->era = MCP_MODERN;
         snprintf(link->server->version, sizeof(link->server->version), "%s",
                  MCP_MODERN_VERSION);
-        settle(link, MCP_LINK_OPEN);
+        mcp_link_settle(link, MCP_LINK_OPEN);
     } else if (is_final(answer)) {
-        fail(link, &answer->why);
+        mcp_link_fail(link, &answer->why);
     } else {
         greet(link);
     }
@@ -224,10 +225,10 @@ static void probe(struct mcp_link *link)
         .params = json_object(),
         .total_ms = OPEN_MS,
     };
-    ask(link, MCP_LINK_PROBING, &request, on_probed);
+    mcp_link_ask(link, MCP_LINK_PROBING, &request, on_probed);
 }
 
-static void begin(struct mcp_link *link)
+static void mcp_link_begin(struct mcp_link *link)
 {
     if (link->server->era == MCP_LEGACY)
         greet(link);
@@ -261,7 +262,7 @@ void mcp_link_join(struct mcp_link *link, struct mcp_waiter *waiter)
     if (link->state == MCP_LINK_OPEN)
         alarm_set(link->wake, 0);
     else if (link->state == MCP_LINK_CLOSED && !alarm_is_set(link->wake))
-        begin(link);
+        mcp_link_begin(link);
 }
 
 void mcp_link_close(struct mcp_link *link, uint64_t serial)

@@ -11,8 +11,8 @@ static bool has_come(const struct mcp_reply *reply)
 /* Whether the id is that of our request. A server that could not read the
  * request does not know its id: it sends the error without one, with null, or,
  * in a plain answer, with any that is no integer. */
-static bool is_ours(const struct mcp_reply *reply, const json_t *id,
-                    bool is_error)
+static bool mcp_reply_is_ours(const struct mcp_reply *reply, const json_t *id,
+                              bool is_error)
 {
     if (json_is_integer(id))
         return json_integer_value(id) == reply->id;
@@ -20,14 +20,15 @@ static bool is_ours(const struct mcp_reply *reply, const json_t *id,
            (reply->form == MCP_FORM_PLAIN || !id || json_is_null(id));
 }
 
-static void take_answer(struct mcp_reply *reply, const json_t *message)
+static void mcp_reply_take_answer(struct mcp_reply *reply,
+                                  const json_t *message)
 {
     json_t *result = json_object_get(message, "result");
     json_t *error = json_object_get(message, "error");
     const json_t *id = json_object_get(message, "id");
-    if (json_is_object(error) && is_ours(reply, id, true))
+    if (json_is_object(error) && mcp_reply_is_ours(reply, id, true))
         reply->error = json_incref(error);
-    else if (json_is_object(result) && is_ours(reply, id, false))
+    else if (json_is_object(result) && mcp_reply_is_ours(reply, id, false))
         reply->result = json_incref(result);
 }
 
@@ -38,7 +39,7 @@ static void take_message(struct mcp_reply *reply, const json_t *message)
     if (has_come(reply))
         return;
     if (!method)
-        take_answer(reply, message);
+        mcp_reply_take_answer(reply, message);
     else if (json_is_string(id) || json_is_integer(id))
         reply->asked(reply->owner, id, method);
     else if (strcmp(method, "notifications/tools/list_changed") == 0)
@@ -82,14 +83,14 @@ void mcp_reply_finish(struct mcp_reply *reply)
     *reply = (struct mcp_reply){ 0 };
 }
 
-static bool is_blank(char c)
+static bool mcp_reply_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
 static struct view without_blanks(struct view bytes)
 {
-    while (bytes.len > 0 && is_blank(bytes.data[0])) {
+    while (bytes.len > 0 && mcp_reply_is_blank(bytes.data[0])) {
         bytes.data++;
         bytes.len--;
     }

@@ -71,8 +71,8 @@ static bool check_headers(const struct headers *headers, struct err *err)
     return true;
 }
 
-static bool check_names(const char *member, const json_t *value,
-                        const char *must, struct err *err)
+static bool mcp_server_check_names(const char *member, const json_t *value,
+                                   const char *must, struct err *err)
 {
     size_t i;
     json_t *name;
@@ -82,8 +82,8 @@ static bool check_names(const char *member, const json_t *value,
     return good || entry_bad_value(err, member, value, must);
 }
 
-static bool set_url(struct mcp_server *server, const json_t *value,
-                    struct err *err)
+static bool mcp_server_set_url(struct mcp_server *server, const json_t *value,
+                               struct err *err)
 {
     const char *url = json_string_value(value);
     if (!url)
@@ -105,11 +105,11 @@ static bool set_bytes(struct mcp_server *server, const json_t *value,
     return true;
 }
 
-static bool set_member(struct mcp_server *server, const char *name,
-                       json_t *value, struct err *err)
+static bool mcp_server_set_member(struct mcp_server *server, const char *name,
+                                  json_t *value, struct err *err)
 {
     if (strcmp(name, "url") == 0)
-        return set_url(server, value, err);
+        return mcp_server_set_url(server, value, err);
     if (strcmp(name, "type") == 0)
         return check_type(value, err);
     if (strcmp(name, "headers") == 0)
@@ -124,13 +124,14 @@ static bool set_member(struct mcp_server *server, const char *name,
         return set_bytes(server, value, err);
     if (strcmp(name, "tools") == 0) {
         server->tools = json_incref(value);
-        return check_names(name, value, "a list of names", err);
+        return mcp_server_check_names(name, value, "a list of names", err);
     }
     if (strcmp(name, "repeat") == 0 || strcmp(name, "approve") == 0) {
         *(*name == 'r' ? &server->repeat : &server->approve) =
             json_incref(value);
         return json_is_boolean(value) ||
-               check_names(name, value, "true, or a list of names", err);
+               mcp_server_check_names(name, value, "true, or a list of names",
+                                      err);
     }
     if (strcmp(name, "trust_annotations") == 0) {
         server->trust_annotations = json_is_true(value);
@@ -163,7 +164,7 @@ bool mcp_server_read(struct mcp_server *server, const char *name,
     server->name = view_dup(view_of(name));
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): jansson 2.14 takes no const */
     json_object_foreach((json_t *)(uintptr_t)entry, member, value)
-        if (!set_member(server, member, value, err))
+        if (!mcp_server_set_member(server, member, value, err))
             return false;
     return server->url || entry_bad(err, "url is missing");
 }

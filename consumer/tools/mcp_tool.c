@@ -15,14 +15,14 @@
 
 enum { MOST_REMOTE = 128, MOST_PARAMETER = 64 };
 
-static bool bad(struct err *err, const char *sentence)
+static bool mcp_tool_refuse(struct err *err, const char *sentence)
 {
     return err_set(err, ERR_REJECT, "bad_field", "%s", sentence);
 }
 
 /* -------------------------------------------------------------------- name */
 
-static void add_word(struct buf *name, const char *word)
+static void mcp_tool_add_word(struct buf *name, const char *word)
 {
     for (; *word != '\0'; word++)
         buf_append(name, isalnum((unsigned char)*word) ? word : "_", 1);
@@ -31,9 +31,9 @@ static void add_word(struct buf *name, const char *word)
 void mcp_tool_name(const struct mcp_server *server, const char *tool,
                    struct buf *out)
 {
-    add_word(out, server->name);
+    mcp_tool_add_word(out, server->name);
     buf_add(out, VIEW("_"));
-    add_word(out, tool);
+    mcp_tool_add_word(out, tool);
 }
 
 /* Names that quern handles itself, apart from the catalog. */
@@ -108,7 +108,7 @@ static bool check_schema(const json_t *schema, struct err *err)
 {
     char *text;
     if (!json_is_object(schema))
-        return bad(err, "it has no inputSchema");
+        return mcp_tool_refuse(err, "it has no inputSchema");
     if (!mcp_header_check(schema, err)) /* and not nested too deep */
         return false;
     text = json_dumps(schema, JSON_COMPACT);
@@ -119,10 +119,12 @@ static bool check_schema(const json_t *schema, struct err *err)
                        "its inputSchema is %zu bytes, may be at most %d", len,
                        MCP_MOST_SCHEMA);
     if (refers_away(schema))
-        return bad(err, "its inputSchema has a $ref to another document");
+        return mcp_tool_refuse(
+            err, "its inputSchema has a $ref to another document");
     if (!parameters_are_plain(schema))
-        return bad(err, "a parameter's name is empty, longer than 64 bytes, or "
-                        "has blanks, quotes or brackets");
+        return mcp_tool_refuse(
+            err, "a parameter's name is empty, longer than 64 bytes, or "
+                 "has blanks, quotes or brackets");
     return parameters_check(schema, err) || err_prefix(err, "inputSchema");
 }
 
@@ -208,18 +210,19 @@ struct mcp_call {
     bool again;                    /* this is the second attempt */
 };
 
-static void ask(struct mcp_call *calling);
+static void mcp_tool_ask(struct mcp_call *calling);
 
 static void on_joined(void *owner, const struct err *why)
 {
     struct mcp_call *calling = owner;
     if (why->kind == ERR_NONE)
-        ask(calling);
+        mcp_tool_ask(calling);
     else
         tool_call_fail(calling->call, why);
 }
 
-static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+static bool mcp_tool_prepare(struct tool_call *call, json_t *arguments,
+                             struct err *err)
 {
     struct mcp_call *calling = tool_call_state(call);
     calling->call = call;
@@ -231,7 +234,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
                           tool_call_caller(call), &calling->identity, err);
 }
 
-static void finish(struct tool_call *call)
+static void mcp_tool_finish(struct tool_call *call)
 {
     struct mcp_call *calling = tool_call_state(call);
     mcp_exchange_cancel(calling->exchange);
@@ -240,7 +243,7 @@ static void finish(struct tool_call *call)
     header_lines_finish(&calling->identity);
 }
 
-static void give(struct mcp_call *calling, const json_t *result)
+static void mcp_tool_give(struct mcp_call *calling, const json_t *result)
 {
     const struct mcp_server *server = calling->tool->link->server;
     CLEANUP(buf_finish) struct buf data;
@@ -254,7 +257,8 @@ static void give(struct mcp_call *calling, const json_t *result)
     tool_call_fail(calling->call, &why);
 }
 
-static void fail(struct mcp_call *calling, const struct mcp_answer *answer)
+static void mcp_tool_fail(struct mcp_call *calling,
+                          const struct mcp_answer *answer)
 {
     struct err why = answer->why;
     bool sent = answer->end == MCP_LOST || answer->end == MCP_LATE;
@@ -275,18 +279,18 @@ static void on_answered(void *owner, const struct mcp_answer *answer)
     bool lost = answer->end == MCP_LOST && calling->tool->tool.repeat;
     calling->exchange = NULL;
     if (answer->end == MCP_RESULT) {
-        give(calling, answer->result);
+        mcp_tool_give(calling, answer->result);
     } else if ((stale || lost) && !calling->again) {
         calling->again = true;
         if (stale)
             mcp_link_close(link, calling->serial);
         mcp_link_join(link, &calling->waiter);
     } else {
-        fail(calling, answer);
+        mcp_tool_fail(calling, answer);
     }
 }
 
-static void ask(struct mcp_call *calling)
+static void mcp_tool_ask(struct mcp_call *calling)
 {
     const struct mcp_tool *tool = calling->tool;
     struct mcp_server *server = tool->link->server;
@@ -308,11 +312,11 @@ static void ask(struct mcp_call *calling)
     header_lines_finish(&more);
 }
 
-static void start(struct tool_call *call)
+static void mcp_tool_start(struct tool_call *call)
 {
     struct mcp_call *calling = tool_call_state(call);
     if (calling->tool->link->state == MCP_LINK_OPEN)
-        ask(calling);
+        mcp_tool_ask(calling);
     else
         mcp_link_join(calling->tool->link, &calling->waiter);
 }
@@ -328,9 +332,9 @@ static void mcp_tool_free(struct tool *tool)
 
 static const struct tool_kind kind = {
     .state_bytes = sizeof(struct mcp_call),
-    .prepare = prepare,
-    .start = start,
-    .finish = finish,
+    .prepare = mcp_tool_prepare,
+    .start = mcp_tool_start,
+    .finish = mcp_tool_finish,
     .free = mcp_tool_free,
 };
 

@@ -27,7 +27,7 @@ static void add_line(struct joined_texts *texts, struct view text)
     buf_add(&texts->all, text);
 }
 
-static void add_note(struct joined_texts *texts, struct view note)
+static void mcp_value_add_note(struct joined_texts *texts, struct view note)
 {
     add_line(texts, note);
     if (json_array_size(texts->notes) < MOST_NOTES)
@@ -35,8 +35,8 @@ static void add_note(struct joined_texts *texts, struct view note)
 }
 
 /* Appends the member behind before, as one line; nothing when it has none. */
-static void add_word(struct buf *note, const char *before, const json_t *object,
-                     const char *member)
+static void mcp_value_add_word(struct buf *note, const char *before,
+                               const json_t *object, const char *member)
 {
     const char *text = json_string_value(json_object_get(object, member));
     if (!text || *text == '\0')
@@ -53,10 +53,10 @@ static void leave_out(struct joined_texts *texts, const char *kind,
     size_t bytes = json_string_length(json_object_get(part, data)) / 4 * 3;
     buf_init(&note, 1024);
     buf_printf(&note, "[%s left out, %zu bytes", kind, bytes);
-    add_word(&note, ": ", part, "mimeType");
-    add_word(&note, " ", part, "uri");
+    mcp_value_add_word(&note, ": ", part, "mimeType");
+    mcp_value_add_word(&note, " ", part, "uri");
     buf_add(&note, VIEW("]"));
-    add_note(texts, buf_view(&note));
+    mcp_value_add_note(texts, buf_view(&note));
 }
 
 static void add_link(struct joined_texts *texts, const json_t *part)
@@ -64,14 +64,14 @@ static void add_link(struct joined_texts *texts, const json_t *part)
     CLEANUP(buf_finish) struct buf note;
     buf_init(&note, 1024);
     buf_add(&note, VIEW("[a link, not followed"));
-    add_word(&note, ": ", part, "name");
-    add_word(&note, " ", part, "uri");
-    add_word(&note, " ", part, "description");
+    mcp_value_add_word(&note, ": ", part, "name");
+    mcp_value_add_word(&note, " ", part, "uri");
+    mcp_value_add_word(&note, " ", part, "description");
     buf_add(&note, VIEW("]"));
-    add_note(texts, buf_view(&note));
+    mcp_value_add_note(texts, buf_view(&note));
 }
 
-static bool add_text(struct joined_texts *texts, const json_t *object)
+static bool mcp_value_add_text(struct joined_texts *texts, const json_t *object)
 {
     const json_t *text = json_object_get(object, "text");
     if (!json_is_string(text))
@@ -81,12 +81,12 @@ static bool add_text(struct joined_texts *texts, const json_t *object)
     return true;
 }
 
-static void add_part(struct joined_texts *texts, const json_t *part)
+static void mcp_value_add_part(struct joined_texts *texts, const json_t *part)
 {
     const char *type = json_string_value(json_object_get(part, "type"));
     const json_t *resource = json_object_get(part, "resource");
     type = type ? type : "";
-    if (strcmp(type, "text") == 0 && add_text(texts, part))
+    if (strcmp(type, "text") == 0 && mcp_value_add_text(texts, part))
         return;
     if (strcmp(type, "image") == 0)
         leave_out(texts, "an image", part, "data");
@@ -96,11 +96,11 @@ static void add_part(struct joined_texts *texts, const json_t *part)
         add_link(texts, part);
     else if (strcmp(type, "resource") != 0)
         leave_out(texts, "content of another kind", part, "data");
-    else if (!add_text(texts, resource))
+    else if (!mcp_value_add_text(texts, resource))
         leave_out(texts, "a resource", resource, "blob");
 }
 
-static bool fail(struct view text, struct err *err)
+static bool mcp_value_fail(struct view text, struct err *err)
 {
     CLEANUP(buf_finish) struct buf line;
     buf_init(&line, MOST_REASON);
@@ -147,7 +147,8 @@ static bool write_value(const json_t *result, const struct joined_texts *texts,
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     size_t len = text ? strlen(text) : 0;
     if (!text)
-        fail(VIEW("the server's result cannot be written as JSON"), err);
+        mcp_value_fail(VIEW("the server's result cannot be written as JSON"),
+                       err);
     else if (len > max)
         err_set(err, ERR_REJECT, "too_large",
                 "the answer is %zu bytes, may be at most %zu", len, max);
@@ -167,16 +168,17 @@ bool mcp_value_write(const json_t *result, size_t max, struct buf *out,
     json_t *part;
     buf_init(&texts.all, MOST_TEXT);
     json_array_foreach(content, i, part)
-        add_part(&texts, part);
+        mcp_value_add_part(&texts, part);
     bool good = check_type(result, err) &&
                 (buf_ok(&texts.all) ||
                  err_set(err, ERR_REJECT, "too_large",
                          "the answer is more than %d bytes", MOST_TEXT));
     if (good && json_is_true(json_object_get(result, "isError")))
-        good = fail(texts.all.len > 0 ? buf_view(&texts.all)
-                                      : VIEW("the tool says no more than that "
-                                             "it failed"),
-                    err);
+        good = mcp_value_fail(texts.all.len > 0
+                                  ? buf_view(&texts.all)
+                                  : VIEW("the tool says no more than that "
+                                         "it failed"),
+                              err);
     else if (good)
         good = write_value(result, &texts, max, out, err);
     buf_finish(&texts.all);

@@ -86,7 +86,7 @@ static void kill_process(const struct reader *reader)
 
 /* The process has read hostile bytes, so its answer is not trusted: it must be
  * one JSON object of bounded size. */
-static void report(struct reader *reader)
+static void reader_report(struct reader *reader)
 {
     struct err why = { .kind = ERR_NONE };
     struct view json = buf_view(&reader->answer);
@@ -116,7 +116,7 @@ static void finish_if_over(struct reader *reader)
         launch(next);
     }
     if (reader->done)
-        report(reader);
+        reader_report(reader);
     close_all(reader);
 }
 
@@ -183,7 +183,7 @@ static void write_question(struct reader *reader,
     buf_add(&reader->question, document->bytes);
 }
 
-static void ask(struct reader *reader)
+static void reader_ask(struct reader *reader)
 {
     uv_buf_t all =
         uv_buf_init(reader->question.data, (unsigned)reader->question.len);
@@ -251,7 +251,7 @@ static void launch(struct reader *reader)
         return;
     }
     hold_process(reader);
-    ask(reader);
+    reader_ask(reader);
     uv_timer_start(&reader->timer, on_timeout, READER_MS, 0);
 }
 

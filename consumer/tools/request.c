@@ -8,7 +8,7 @@
 #include "consumer/text.h"
 
 /* Percent-encodes all but what RFC 3986 calls unreserved. */
-static void add_escaped(struct buf *out, struct view text)
+static void request_add_escaped(struct buf *out, struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.data[i];
@@ -32,11 +32,11 @@ static bool add_value(struct buf *out, const json_t *value, bool in_path,
             return err_set(err, ERR_REJECT, "bad_field",
                            "an argument in the path may not be \"%.*s\"",
                            VIEW_ARG(text));
-        add_escaped(out, text);
+        request_add_escaped(out, text);
         return true;
     }
     char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    add_escaped(out, view_of(text));
+    request_add_escaped(out, view_of(text));
     free(text);
     return true;
 }
@@ -79,7 +79,7 @@ static bool add_query(json_t *arguments, struct buf *url, struct err *err)
     bool first = url->len > 0 && !memchr(url->data, '?', url->len);
     json_object_foreach(arguments, name, value) {
         buf_add(url, first ? VIEW("?") : VIEW("&"));
-        add_escaped(url, view_of(name));
+        request_add_escaped(url, view_of(name));
         buf_add(url, VIEW("="));
         if (!add_value(url, value, false, err))
             return false;
@@ -106,7 +106,7 @@ bool request_write(const struct http_tool *tool, json_t *arguments,
                    "the arguments are more than the tool takes");
 }
 
-static json_t *text_of(struct view body)
+static json_t *request_clean_text(struct view body)
 {
     CLEANUP(buf_finish) struct buf clean;
     buf_init(&clean, body.len * 3 + 1);
@@ -121,7 +121,7 @@ void answer_write(const struct headers *headers, struct view body,
                                JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     bool is_json = value != NULL;
     if (!is_json)
-        value = text_of(body);
+        value = request_clean_text(body);
     json_t *masked = headers_mask(headers, json_incref(value), body);
     if (is_json && masked == value) {
         buf_add(out, body); /* numbers as the server has written them */

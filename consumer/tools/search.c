@@ -138,9 +138,9 @@ static void land(struct search_flight *flight, struct view json,
     flight_free(flight);
 }
 
-static bool is_same(const struct search_flight *flight,
-                    const struct search_source *source, const char *query,
-                    int count)
+static bool flight_is_same(const struct search_flight *flight,
+                           const struct search_source *source,
+                           const char *query, int count)
 {
     return flight->source == source && flight->count == count &&
            strcmp(flight->query, query) == 0;
@@ -176,7 +176,7 @@ static void flight_join(struct search_flights *flights, struct tool_host *host,
                         int count, struct search_waiter *waiter)
 {
     struct search_flight *flight = flights->first;
-    while (flight && !is_same(flight, source, query, count))
+    while (flight && !flight_is_same(flight, source, query, count))
         flight = flight->next;
     bool is_new = !flight;
     if (is_new)
@@ -266,8 +266,8 @@ static void on_read(void *owner, struct view json, const struct err *why)
         read_reply(flight, json);
 }
 
-static void read_page(struct search_flight *flight,
-                      const struct http_response *response)
+static void flight_read_page(struct search_flight *flight,
+                             const struct http_response *response)
 {
     struct document document = {
         .kind = DOCUMENT_RESULTS,
@@ -280,8 +280,8 @@ static void read_page(struct search_flight *flight,
 
 /* ---------------------------------------------------- a flight's request */
 
-static void refusal(const struct search_flight *flight, unsigned status,
-                    struct err *why)
+static void flight_refusal(const struct search_flight *flight, unsigned status,
+                           struct err *why)
 {
     const struct search_provider *provider = flight->source->provider;
     CLEANUP(buf_finish) struct buf head;
@@ -321,11 +321,11 @@ static void on_done(void *owner, const struct http_response *response)
     if (response->end != HTTP_ANSWERED)
         err_set(&why, ERR_RETRY, "tool_failed", "%s", response->text);
     else if (response->status != 200)
-        refusal(flight, response->status, &why);
+        flight_refusal(flight, response->status, &why);
     if (why.kind != ERR_NONE)
         flight_fail(flight, &why);
     else if (flight->source->provider->is_page)
-        read_page(flight, response);
+        flight_read_page(flight, response);
     else
         read_reply(flight, buf_view(&flight->answer));
 }
@@ -387,7 +387,8 @@ static const struct search_tool *search_of(const struct tool *tool)
 
 static void on_landed(void *owner, struct view json, const struct err *why);
 
-static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
+static bool search_prepare(struct tool_call *call, json_t *arguments,
+                           struct err *err)
 {
     struct search_call *searching = tool_call_state(call);
     const char *query = json_string_value(json_object_get(arguments, "query"));
@@ -413,7 +414,7 @@ static bool prepare(struct tool_call *call, json_t *arguments, struct err *err)
     return true;
 }
 
-static void finish(struct tool_call *call)
+static void search_finish(struct tool_call *call)
 {
     struct search_call *searching = tool_call_state(call);
     flight_leave(&searching->waiter);
@@ -421,7 +422,7 @@ static void finish(struct tool_call *call)
     buf_finish(&searching->reasons);
 }
 
-static uint64_t now_ms(const struct search_call *searching)
+static uint64_t search_now_ms(const struct search_call *searching)
 {
     return uv_now(tool_call_host(searching->call)->loop);
 }
@@ -454,7 +455,7 @@ static void go_on(struct search_call *searching)
     CLEANUP(buf_finish) struct buf key;
     write_key(searching, &key);
     struct view known =
-        cache_get(host->cache, buf_view(&key), now_ms(searching));
+        cache_get(host->cache, buf_view(&key), search_now_ms(searching));
     if (known.data)
         tool_call_give(searching->call, known);
     else
@@ -474,7 +475,7 @@ static void on_landed(void *owner, struct view json, const struct err *why)
         return;
     }
     CLEANUP(buf_finish) struct buf key;
-    uint64_t now = now_ms(searching);
+    uint64_t now = search_now_ms(searching);
     write_key(searching, &key);
     cache_put(tool_call_host(searching->call)->cache, buf_view(&key), json,
               now + searching->search->keep_ms, now);
@@ -486,9 +487,9 @@ static void first(struct tool_call *call)
     go_on(tool_call_state(call));
 }
 
-/* Later, because the cache may have the answer at once, and start() must not
- * end the call from inside. */
-static void start(struct tool_call *call)
+/* Later, because the cache may have the answer at once, and search_start() must
+ * not end the call from inside. */
+static void search_start(struct tool_call *call)
 {
     tool_call_later(call, first);
 }
@@ -603,9 +604,9 @@ bool search_tool_new(const struct consumer_settings *settings,
 {
     static const struct tool_kind kind = {
         .state_bytes = sizeof(struct search_call),
-        .prepare = prepare,
-        .start = start,
-        .finish = finish,
+        .prepare = search_prepare,
+        .start = search_start,
+        .finish = search_finish,
         .free = search_tool_free,
     };
     *tool = NULL;

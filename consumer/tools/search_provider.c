@@ -9,7 +9,7 @@ enum { MAX_TITLE = 300, MAX_LINK = 2000, MAX_DATE = 64 };
 
 /* ----------------------------------------------------------------- writing */
 
-static json_t *cut(const json_t *text, size_t max)
+static json_t *search_cut_text(const json_t *text, size_t max)
 {
     struct view whole = { json_string_value(text), json_string_length(text) };
     struct view head = whole.data ? view_head(whole, max) : whole;
@@ -35,14 +35,16 @@ static void add_result(json_t *results, const json_t *title, const json_t *url,
     if (!is_page(url))
         return;
     json_t *result =
-        json_pack("{s:o, s:o, s:o}", "title", cut(title, MAX_TITLE), "url",
-                  cut(url, MAX_LINK), "text", cut(text, MAX_SEARCH_TEXT));
+        json_pack("{s:o, s:o, s:o}", "title", search_cut_text(title, MAX_TITLE),
+                  "url", search_cut_text(url, MAX_LINK), "text",
+                  search_cut_text(text, MAX_SEARCH_TEXT));
     if (json_is_string(published) && json_string_length(published) > 0)
-        json_object_set_new(result, "published", cut(published, MAX_DATE));
+        json_object_set_new(result, "published",
+                            search_cut_text(published, MAX_DATE));
     json_array_append_new(results, result);
 }
 
-static void add_escaped(struct buf *out, const char *text)
+static void search_add_escaped(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++)
         if (isalnum((unsigned char)*text) || strchr("-_.~", *text))
@@ -95,7 +97,7 @@ static bool read_results(const json_t *reply, const char *date, json_t *results,
 static void keep_answer(const json_t *said, json_t **answer)
 {
     if (json_is_string(said) && json_string_length(said) > 0)
-        *answer = cut(said, MAX_SEARCH_TEXT);
+        *answer = search_cut_text(said, MAX_SEARCH_TEXT);
 }
 
 static bool read_tavily(const json_t *reply, json_t *results, json_t **answer,
@@ -152,7 +154,7 @@ static void ask_brave(const char *query, int count, struct buf *path,
 {
     (void)body;
     buf_add(path, VIEW("/res/v1/web/search?q="));
-    add_escaped(path, query);
+    search_add_escaped(path, query);
     buf_printf(path, "&count=%d&text_decorations=false", count);
 }
 
@@ -187,7 +189,7 @@ static void ask_searxng(const char *query, int count, struct buf *path,
     (void)count; /* it has no such parameter */
     (void)body;
     buf_add(path, VIEW("/search?format=json&q="));
-    add_escaped(path, query);
+    search_add_escaped(path, query);
 }
 
 static bool read_searxng(const json_t *reply, json_t *results, json_t **answer,
@@ -210,7 +212,7 @@ static void ask_duckduckgo(const char *query, int count, struct buf *path,
     (void)count;
     (void)body;
     buf_add(path, VIEW("/html/?q="));
-    add_escaped(path, query);
+    search_add_escaped(path, query);
 }
 
 /* Of what search_page.h has made of the page. */

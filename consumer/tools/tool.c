@@ -77,8 +77,8 @@ static bool fits(const json_t *value, const json_t *schema)
     return false;
 }
 
-static bool check(const struct tool *tool, const json_t *arguments,
-                  struct err *err)
+static bool tool_check(const struct tool *tool, const json_t *arguments,
+                       struct err *err)
 {
     const json_t *parameters = json_object_get(tool->function, "parameters");
     const json_t *properties = json_object_get(parameters, "properties");
@@ -117,7 +117,7 @@ json_t *tool_arguments(const struct tool *tool, struct view text,
     if (!good)
         err_set(err, ERR_REJECT, "bad_field",
                 "the arguments are not a JSON object");
-    if (good && check(tool, object, err))
+    if (good && tool_check(tool, object, err))
         return object;
     json_decref(object);
     return NULL;

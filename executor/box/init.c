@@ -30,7 +30,7 @@ enum {
 /* Of the last BOX_SWEEP: whom to spare, and to tell of when they end. */
 static pid_t kept[BOX_KEPT];
 
-static bool is_kept(pid_t pid)
+static bool init_is_kept(pid_t pid)
 {
     for (size_t i = 0; i < BOX_KEPT; i++)
         if (pid == kept[i])
@@ -39,7 +39,7 @@ static bool is_kept(pid_t pid)
 }
 
 /* The warden may be gone: then the channel is closed, and the loop ends us. */
-static void say(struct box_word word)
+static void init_say(struct box_word word)
 {
     send(BOX_CHANNEL, &word, sizeof(word), MSG_NOSIGNAL);
 }
@@ -51,8 +51,8 @@ static void reap(void)
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (is_kept(pid))
-            say((struct box_word){
+        if (init_is_kept(pid))
+            init_say((struct box_word){
                 .kind = BOX_ENDED, .pid = pid, .status = status });
 }
 
@@ -70,7 +70,7 @@ static bool has_ended(pid_t pid)
 
 static unsigned int kill_stray(pid_t pid)
 {
-    if (pid <= 1 || is_kept(pid) || has_ended(pid))
+    if (pid <= 1 || init_is_kept(pid) || has_ended(pid))
         return 0;
     kill(pid, SIGKILL);
     return 1;
@@ -180,6 +180,6 @@ void init_serve(void)
         if (recv(BOX_CHANNEL, &word, sizeof(word), 0) != sizeof(word))
             _exit(EXIT_SUCCESS);
         memcpy(kept, word.keep, sizeof(kept));
-        say(sweep(proc));
+        init_say(sweep(proc));
     }
 }

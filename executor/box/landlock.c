@@ -97,7 +97,7 @@ static bool add_port(int ruleset_fd, uint16_t port)
     return syscall(SYS_landlock_add_rule, ruleset_fd, RULE_PORT, &rule, 0) == 0;
 }
 
-static bool fail(struct err *err, const char *what)
+static bool landlock_fail(struct err *err, const char *what)
 {
     return err_set(err, ERR_RETRY, "session_failed", "landlock: %s: %s", what,
                    strerror(errno));
@@ -111,14 +111,14 @@ bool landlock_enter(const struct landlock_plan *plan, struct err *err)
     struct ruleset ruleset = ruleset_of(abi);
     CLEANUP(cleanup_close) int fd = ruleset_open(&ruleset);
     if (fd < 0)
-        return fail(err, "rules");
+        return landlock_fail(err, "rules");
     for (size_t i = 0; i < plan->path_count; i++)
         if (!add_path(fd, plan->paths[i].path,
                       plan->paths[i].access & ruleset.fs))
-            return fail(err, plan->paths[i].path);
+            return landlock_fail(err, plan->paths[i].path);
     for (size_t i = 0; i < plan->port_count && abi >= ABI_NET; i++)
         if (!add_port(fd, plan->ports[i]))
-            return fail(err, "port");
+            return landlock_fail(err, "port");
     return syscall(SYS_landlock_restrict_self, fd, 0) == 0 ||
-           fail(err, "restrict");
+           landlock_fail(err, "restrict");
 }

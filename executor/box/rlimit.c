@@ -25,7 +25,7 @@ enum {
 };
 static const rlim_t DEFAULT_MEMORY_BYTES = (rlim_t)2 << 30;
 
-static rlim_t choose(uint64_t wanted, rlim_t otherwise)
+static rlim_t rlimit_choose(uint64_t wanted, rlim_t otherwise)
 {
     return wanted ? (rlim_t)wanted : otherwise;
 }
@@ -66,11 +66,12 @@ bool rlimits_set(const struct session_limits *limits, struct err *err)
         const char *name;
     } rows[] = {
         { RLIMIT_AS,
-          own_bytes() + choose(limits->memory_bytes, DEFAULT_MEMORY_BYTES),
+          own_bytes() +
+              rlimit_choose(limits->memory_bytes, DEFAULT_MEMORY_BYTES),
           "memory" },
-        { RLIMIT_NPROC, choose(limits->processes, DEFAULT_PROCESSES),
+        { RLIMIT_NPROC, rlimit_choose(limits->processes, DEFAULT_PROCESSES),
           "processes" },
-        { RLIMIT_FSIZE, choose(limits->disk_bytes, DEFAULT_DISK_BYTES),
+        { RLIMIT_FSIZE, rlimit_choose(limits->disk_bytes, DEFAULT_DISK_BYTES),
           "file size" },
         { RLIMIT_NOFILE, MAX_OPEN_FILES, "open files" },
         { RLIMIT_STACK, STACK_BYTES, "stack" },

@@ -36,8 +36,8 @@ static ssize_t receive(int fd, void *to, size_t len,
 
 /* Appends exactly len bytes. False without an error: closed before the first
  * byte of a frame. */
-static bool fill(int fd, struct buf *bytes, size_t len,
-                 struct frame_fds *frame_fds, struct err *err)
+static bool channel_fill(int fd, struct buf *bytes, size_t len,
+                         struct frame_fds *frame_fds, struct err *err)
 {
     char *to = buf_reserve(bytes, len);
 
@@ -67,9 +67,9 @@ bool channel_read(int fd, struct guest_frame *frame, struct buf *bytes,
     struct view body;
 
     buf_clear(bytes);
-    if (!fill(fd, bytes, FRAME_HEADER_BYTES, frame_fds, err) ||
+    if (!channel_fill(fd, bytes, FRAME_HEADER_BYTES, frame_fds, err) ||
         !frame_length(buf_view(bytes), MAX_FRAME_BYTES, &total, err) ||
-        !fill(fd, bytes, total - FRAME_HEADER_BYTES, NULL, err))
+        !channel_fill(fd, bytes, total - FRAME_HEADER_BYTES, NULL, err))
         return false;
     body = (struct view){ bytes->data + FRAME_HEADER_BYTES,
                           total - FRAME_HEADER_BYTES };

@@ -37,7 +37,7 @@ static struct {
     char *program_break; /* where malloc's memory begins */
 } heap;
 
-static bool is_ours(const void *arena)
+static bool heap_is_ours(const void *arena)
 {
     return heap.start && (const char *)arena >= heap.start &&
            (const char *)arena < heap.end;
@@ -70,7 +70,7 @@ static void *take_arena(void *context, size_t bytes)
 static void give_arena(void *context, void *arena, size_t bytes)
 {
     (void)context;
-    if (!is_ours(arena)) {
+    if (!heap_is_ours(arena)) {
         munmap(arena, bytes);
         return;
     }

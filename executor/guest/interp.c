@@ -168,7 +168,7 @@ pid_t interp_fork(const int *namespaces)
 }
 
 /* Prints what a call raised, and goes on. */
-static void tell(PyObject *done)
+static void interp_print_failure(PyObject *done)
 {
     if (!succeeded(done))
         PyErr_Print();
@@ -177,7 +177,8 @@ static void tell(PyObject *done)
 /* Functions of the session's run at a fork: they may be interrupted. */
 pid_t interp_split(void)
 {
-    tell(PyObject_CallMethod(interp.boot, "before_snapshot", NULL));
+    interp_print_failure(
+        PyObject_CallMethod(interp.boot, "before_snapshot", NULL));
     guard_listen();
     PyOS_BeforeFork();
     pid_t pid = orphan_fork();
@@ -208,8 +209,8 @@ void interp_wake(void)
     PyObject *state = state_of_random();
     PyOS_AfterFork_Child();
     guard_leave();
-    tell(PyObject_CallMethod(interp.boot, "after_snapshot", "(O)",
-                             state ? state : Py_None));
+    interp_print_failure(PyObject_CallMethod(interp.boot, "after_snapshot",
+                                             "(O)", state ? state : Py_None));
     Py_XDECREF(state);
 }
 
@@ -274,15 +275,15 @@ static PyObject *code_of(const struct guest_frame *cell)
                                 "replace");
 }
 
-static PyObject *text_of(struct view text)
+static PyObject *interp_text(struct view text)
 {
     return PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.len, "replace");
 }
 
 static bool add_variable(PyObject *env, const struct pair *pair)
 {
-    PyObject *name = text_of(pair->key);
-    PyObject *value = name ? text_of(pair->value) : NULL;
+    PyObject *name = interp_text(pair->key);
+    PyObject *value = name ? interp_text(pair->value) : NULL;
     bool added = value && PyDict_SetItem(env, name, value) == 0;
 
     Py_XDECREF(name);

@@ -23,21 +23,21 @@ enum {
     FDS_AT_ONCE = 64,
 };
 
-static PyObject *enter(PyObject *module, PyObject *none)
+static PyObject *module_enter(PyObject *module, PyObject *none)
 {
     (void)module, (void)none;
     guard_enter();
     Py_RETURN_NONE;
 }
 
-static PyObject *release(PyObject *module, PyObject *none)
+static PyObject *module_release(PyObject *module, PyObject *none)
 {
     (void)module, (void)none;
     guard_release();
     Py_RETURN_NONE;
 }
 
-static PyObject *leave(PyObject *module, PyObject *none)
+static PyObject *module_leave(PyObject *module, PyObject *none)
 {
     (void)module, (void)none;
     guard_leave();
@@ -110,7 +110,7 @@ static PyObject *display(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-static PyObject *clear(PyObject *module, PyObject *wait)
+static PyObject *module_clear(PyObject *module, PyObject *wait)
 {
     struct err err;
 
@@ -122,7 +122,7 @@ static PyObject *clear(PyObject *module, PyObject *wait)
                : PyErr_Format(PyExc_RuntimeError, "%s", err.text);
 }
 
-static PyObject *tell(enum guest_type type)
+static PyObject *module_tell(enum guest_type type)
 {
     struct err err;
 
@@ -134,13 +134,13 @@ static PyObject *tell(enum guest_type type)
 static PyObject *figure(PyObject *module, PyObject *none)
 {
     (void)module, (void)none;
-    return tell(GUEST_FIGURE);
+    return module_tell(GUEST_FIGURE);
 }
 
 static PyObject *drawing(PyObject *module, PyObject *none)
 {
     (void)module, (void)none;
-    return tell(GUEST_DRAWING);
+    return module_tell(GUEST_DRAWING);
 }
 
 /* As target.update(source), but it writes only where something differs, and
@@ -218,7 +218,7 @@ static PyObject *is_session(PyObject *module, PyObject *none)
     return PyBool_FromLong(runner_is_session());
 }
 
-/* Arguments of ask(); data is borrowed from them. */
+/* Arguments of module_ask(); data is borrowed from them. */
 static bool read_question(PyObject *arguments, struct guest_frame *question)
 {
     const char *kind, *name, *data;
@@ -236,7 +236,7 @@ static bool read_question(PyObject *arguments, struct guest_frame *question)
     return false;
 }
 
-static PyObject *ask(PyObject *module, PyObject *arguments)
+static PyObject *module_ask(PyObject *module, PyObject *arguments)
 {
     struct guest_frame question = { .type = GUEST_TOOL };
     struct inbox_waiter answer;
@@ -259,17 +259,19 @@ static PyObject *ask(PyObject *module, PyObject *arguments)
 }
 
 static PyMethodDef methods[] = {
-    { "ask", ask, METH_VARARGS,
+    { "ask", module_ask, METH_VARARGS,
       "ask(kind, name, data): waits; (code and sentence of an error, data)." },
-    { "clear", clear, METH_O, "clear(wait): what the cell has put out." },
+    { "clear", module_clear, METH_O,
+      "clear(wait): what the cell has put out." },
     { "display", display, METH_VARARGS,
       "display({media type: bytes}, id, update, clears before it)." },
     { "drawing", drawing, METH_NOARGS, "The code has ended, not the cell." },
-    { "enter", enter, METH_NOARGS, "The code of a cell starts." },
+    { "enter", module_enter, METH_NOARGS, "The code of a cell starts." },
     { "figure", figure, METH_NOARGS, "The cell has opened its first." },
     { "is_session", is_session, METH_NOARGS, "Not a process that it forked." },
-    { "release", release, METH_NOARGS, "It raised: the reserve is free." },
-    { "leave", leave, METH_NOARGS, "It has ended." },
+    { "release", module_release, METH_NOARGS,
+      "It raised: the reserve is free." },
+    { "leave", module_leave, METH_NOARGS, "It has ended." },
     { "restore", restore, METH_VARARGS, "target.update(source)." },
     { "writable_files", writable_files, METH_NOARGS,
       "[(descriptor, device, inode)] of files that are open for writing; "

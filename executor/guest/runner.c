@@ -68,8 +68,8 @@ static void enter_folder(int folder)
  * the user; then the descriptors, of which none but ours may be open when code
  * of a cell runs: by one of a namespace, or of a folder of the host, it might
  * leave the box. The walls last, and Python's part within them. */
-static void prepare(const struct session_limits *limits, bool online,
-                    const int fds[FORK_FDS])
+static void runner_prepare(const struct session_limits *limits, bool online,
+                           const int fds[FORK_FDS])
 {
     struct err err;
     sigset_t none;
@@ -92,7 +92,7 @@ static void prepare(const struct session_limits *limits, bool online,
         give_up("Python", err.text);
 }
 
-static void say(const struct guest_frame *frame)
+static void runner_say(const struct guest_frame *frame)
 {
     struct err err;
 
@@ -139,7 +139,7 @@ static void run_cell(const struct guest_frame *cell)
     if (!runner_is_session())
         end_child(&done);
     expect_next();
-    say(&done);
+    runner_say(&done);
     runner.nonce = 0;
     inbox_end_cell();
 }
@@ -182,7 +182,7 @@ static void take_snapshot(const struct frame_fds *frame_fds)
         return;
     }
     interp_warm_up();
-    say(&(struct guest_frame){ .type = GUEST_READY });
+    runner_say(&(struct guest_frame){ .type = GUEST_READY });
 }
 
 /* Other threads of the session may run while it waits. */
@@ -196,7 +196,7 @@ static bool next_frame(struct err *err)
     Py_END_ALLOW_THREADS return news == INBOX_HERE;
 }
 
-static bool serve(struct err *err)
+static bool runner_serve(struct err *err)
 {
     const struct inbox_waiter *waiter = &runner.next;
 
@@ -217,19 +217,19 @@ _Noreturn void runner_run(const struct guest_frame *fork, bool online,
 {
     struct err err = { .kind = ERR_NONE };
 
-    prepare(&fork->limits, online, fds);
+    runner_prepare(&fork->limits, online, fds);
     if (!fork->awaited)
         interp_warm_up();
     inbox_expect(&runner.next, 0, 0);
-    say(&(struct guest_frame){ .type = GUEST_READY });
-    while (serve(&err))
+    runner_say(&(struct guest_frame){ .type = GUEST_READY });
+    while (runner_serve(&err))
         ;
     if (err.kind != ERR_NONE)
         give_up("channel", err.text);
     _exit(EXIT_SUCCESS); /* nothing of the cells runs any more */
 }
 
-static bool tell(struct guest_frame *frame, struct err *err)
+static bool runner_tell_frame(struct guest_frame *frame, struct err *err)
 {
     frame->nonce = runner.nonce;
     if (!runner.nonce || !runner_is_session())
@@ -240,16 +240,16 @@ static bool tell(struct guest_frame *frame, struct err *err)
 bool runner_display(enum guest_type type, struct view display_id,
                     uint64_t clears, struct list bundle, struct err *err)
 {
-    return tell(&(struct guest_frame){ .type = (int)type,
-                                       .display_id = display_id,
-                                       .clears = clears,
-                                       .bundle = bundle },
-                err);
+    return runner_tell_frame(&(struct guest_frame){ .type = (int)type,
+                                                    .display_id = display_id,
+                                                    .clears = clears,
+                                                    .bundle = bundle },
+                             err);
 }
 
 bool runner_tell(enum guest_type type, struct err *err)
 {
-    return tell(&(struct guest_frame){ .type = (int)type }, err);
+    return runner_tell_frame(&(struct guest_frame){ .type = (int)type }, err);
 }
 
 static bool may_ask(struct err *err)
@@ -281,8 +281,8 @@ static enum inbox_news wait_for_answer(struct inbox_waiter *answer,
     Py_END_ALLOW_THREADS return news;
 }
 
-static bool ask(struct guest_frame *question, struct inbox_waiter *answer,
-                struct err *err)
+static bool runner_ask_frame(struct guest_frame *question,
+                             struct inbox_waiter *answer, struct err *err)
 {
     enum inbox_news news;
 
@@ -307,7 +307,7 @@ bool runner_ask(struct guest_frame *question, struct inbox_waiter *answer,
     if (!may_ask(err))
         return false;
     question->number = ++runner.asked;
-    return ask(question, answer, err);
+    return runner_ask_frame(question, answer, err);
 }
 
 /* Clears are numbered behind all questions that a cell may ask, so that no
@@ -321,7 +321,7 @@ bool runner_clear(bool wait, struct err *err)
     if (!runner.nonce || !runner_is_session())
         return true;
     clear.number = MAX_CELL_QUESTIONS + ++runner.cleared;
-    if (!ask(&clear, &answer, err))
+    if (!runner_ask_frame(&clear, &answer, err))
         return false;
     inbox_forget(&answer);
     return true;

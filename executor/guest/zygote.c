@@ -87,7 +87,7 @@ static bool fork_session(const struct guest_frame *frame,
 }
 
 /* False without an error: the warden is gone. */
-static bool serve(bool online, struct buf *bytes, struct err *err)
+static bool zygote_serve(bool online, struct buf *bytes, struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     CLEANUP(frame_fds_close) struct frame_fds frame_fds = { .count = 0 };
@@ -155,7 +155,7 @@ bool zygote_run(bool online, struct err *err)
         if (events[1].revents)
             going = reap(events[1].fd, err);
         if (going && events[0].revents)
-            going = serve(online, &bytes, err);
+            going = zygote_serve(online, &bytes, err);
     }
     return err->kind == ERR_NONE;
 }

@@ -36,7 +36,7 @@ static scmp_filter_ctx filter_new(void)
     return filter;
 }
 
-static bool holds(const struct policy_rule *rule, const char *name)
+static bool policy_rule_holds(const struct policy_rule *rule, const char *name)
 {
     switch (rule->place) {
     case POLICY_OFFLINE:
@@ -67,7 +67,8 @@ static int add_differing(scmp_filter_ctx filter, const struct policy_rule *rule)
     return failed;
 }
 
-static int add(scmp_filter_ctx filter, const struct policy_rule *rule)
+static int policy_rule_add(scmp_filter_ctx filter,
+                           const struct policy_rule *rule)
 {
     if (rule->differs)
         return add_differing(filter, rule);
@@ -91,9 +92,9 @@ static void read_rules(scmp_filter_ctx filter, const char *name)
         }
         /* The default says ENOSYS already; the line is for the reader. */
         if (rule.call < 0 || rule.action == SCMP_ACT_ERRNO(ENOSYS) ||
-            !holds(&rule, name))
+            !policy_rule_holds(&rule, name))
             continue;
-        int failed = add(filter, &rule);
+        int failed = policy_rule_add(filter, &rule);
         if (failed) {
             fprintf(stderr, "%s:%d: %s\n", name, number, strerror(-failed));
             exit(1);

@@ -20,7 +20,7 @@ enum {
 /* Links of all doors: descriptors and memory of this process are shared. */
 static unsigned int all_links;
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t door_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -30,12 +30,12 @@ static int64_t least(int64_t a, int64_t b)
 static void fill_up(struct door *door)
 {
     uint64_t now = clock_ms();
-    int64_t past = least((int64_t)(now - door->seen_ms), MOST_MS);
+    int64_t past = door_least((int64_t)(now - door->seen_ms), MOST_MS);
     door->seen_ms = now;
-    door->entries = least(door->entries + past * LINKS_PER_S,
-                          (int64_t)LINKS_AT_ONCE * ENTRY);
-    door->allowance = least(door->allowance + past * (BYTES_PER_S / 1000),
-                            (int64_t)TICK_MS * (BYTES_PER_S / 1000));
+    door->entries = door_least(door->entries + past * LINKS_PER_S,
+                               (int64_t)LINKS_AT_ONCE * ENTRY);
+    door->allowance = door_least(door->allowance + past * (BYTES_PER_S / 1000),
+                                 (int64_t)TICK_MS * (BYTES_PER_S / 1000));
 }
 
 /* At once for 0; else a wake that is due already is left as it is. */

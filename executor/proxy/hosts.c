@@ -13,7 +13,7 @@
 
 enum { MAX_LABEL_BYTES = 63, MAX_PORT_DIGITS = 5 };
 
-static bool refuse(struct err *err, struct view text, const char *why)
+static bool hosts_refuse(struct err *err, struct view text, const char *why)
 {
     return err_set(err, ERR_REJECT, "bad_host", "\"%.*s\" is no host: %s",
                    VIEW_ARG(view_head(text, 100)), why);
@@ -76,18 +76,18 @@ static bool write_name(struct view text, char name[MAX_HOST_BYTES + 1],
     if (text.len > 1 && text.data[text.len - 1] == '.')
         text.len--; /* the root: example.com. is example.com */
     if (text.len == 0 || text.len > MAX_HOST_BYTES)
-        return refuse(err, text, "must have 1 to 253 bytes");
+        return hosts_refuse(err, text, "must have 1 to 253 bytes");
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         name[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
     }
     name[text.len] = '\0';
     if (strlen(name) != text.len || !is_name(name))
-        return refuse(err, text,
-                      "letters, digits, - and _ only, in parts of "
-                      "1 to 63, with dots between them");
+        return hosts_refuse(err, text,
+                            "letters, digits, - and _ only, in parts of "
+                            "1 to 63, with dots between them");
     if (looks_like_number(name) && !write_address(AF_INET, text, name))
-        return refuse(err, text, "an address is written as four numbers");
+        return hosts_refuse(err, text, "an address is written as four numbers");
     return true;
 }
 
@@ -123,12 +123,12 @@ bool host_parse(struct view text, char name[MAX_HOST_BYTES + 1], uint16_t *port,
         (text.data[end] != ':' ||
          !read_port((struct view){ text.data + end + 1, text.len - end - 1 },
                     port)))
-        return refuse(err, text, "a port is 1 to 65535");
+        return hosts_refuse(err, text, "a port is 1 to 65535");
     if (!view_starts(host, "["))
         return write_name(host, name, err);
     if (end < 2 || host.data[end - 1] != ']' ||
         !write_address(AF_INET6, (struct view){ host.data + 1, end - 2 }, name))
-        return refuse(err, text, "no IPv6 address between [ and ]");
+        return hosts_refuse(err, text, "no IPv6 address between [ and ]");
     return true;
 }
 
@@ -150,7 +150,8 @@ static bool is_address(const char *name)
     return strchr(name, ':') || looks_like_number(name);
 }
 
-static bool add_entry(struct hosts *hosts, struct view text, struct err *err)
+static bool hosts_add_entry(struct hosts *hosts, struct view text,
+                            struct err *err)
 {
     if (hosts->count == MAX_HOSTS)
         return err_set(err, ERR_REJECT, "bad_host", "more than %d hosts",
@@ -162,11 +163,11 @@ static bool add_entry(struct hosts *hosts, struct view text, struct err *err)
     if (!host_parse(rest, entry->name + suffix, &entry->port, err))
         return false;
     if (suffix && is_address(entry->name + 1))
-        return refuse(err, text, "an address has no names below it");
+        return hosts_refuse(err, text, "an address has no names below it");
     if (is_private(entry->name))
-        return refuse(err, text,
-                      "not an address of the public internet, "
-                      "which is where sessions may go");
+        return hosts_refuse(err, text,
+                            "not an address of the public internet, "
+                            "which is where sessions may go");
     return true;
 }
 
@@ -187,8 +188,8 @@ bool hosts_parse(struct hosts *hosts, struct view text, struct err *err)
         while (at < text.len && !is_between(text.data[at]))
             at++;
         if (at > start &&
-            !add_entry(hosts, (struct view){ text.data + start, at - start },
-                       err))
+            !hosts_add_entry(
+                hosts, (struct view){ text.data + start, at - start }, err))
             return false;
         if (at < text.len && text.data[at] == '#')
             while (at < text.len && text.data[at] != '\n')

@@ -130,7 +130,8 @@ void link_log(const struct proxy_link *link, const char *what, const char *text)
  * The link lingers, and what the client still sends is read and dropped: if it
  * were closed with bytes unread, the kernel would reset the connection, and the
  * client might lose the answer. */
-static void answer(struct proxy_link *link, int status, const char *sentence)
+static void proxy_link_answer(struct proxy_link *link, int status,
+                              const char *sentence)
 {
     buf_clear(&link->head);
     buf_printf(&link->head,
@@ -155,7 +156,7 @@ void link_refuse(struct proxy_link *link, int status, const char *format, ...)
         if (*at < ' ' || *at >= 0x7f)
             *at = '?';
     link_log(link, "proxy.refused", sentence);
-    answer(link, status, sentence);
+    proxy_link_answer(link, status, sentence);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -175,7 +176,7 @@ static void keep_rest(struct proxy_link *link, size_t head_bytes)
 }
 
 /* May it go out? Each refusal tells the model what it could do instead. */
-static void judge(struct proxy_link *link)
+static void proxy_link_judge(struct proxy_link *link)
 {
     struct door *door = link->door;
     const struct proxy_request *request = &link->request;
@@ -219,7 +220,7 @@ void link_take_head(struct proxy_link *link, struct view bytes)
                                   &status, &err);
         if (good) {
             keep_rest(link, total);
-            judge(link);
+            proxy_link_judge(link);
         } else {
             link_refuse(link, status, "%s", err.text);
         }

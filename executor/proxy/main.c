@@ -33,7 +33,7 @@ static struct {
 
 /* ------------------------------------------------------- the warden's words */
 
-static struct door **find(uint64_t number)
+static struct door **proxy_find_door(uint64_t number)
 {
     struct door **at = &proxy.doors;
     while (*at && (*at)->number != number)
@@ -64,7 +64,7 @@ static void close_door(struct door **at)
 /* A door that is not there: it could not be opened. */
 static void obey(const struct proxy_word *word, int sent_fd)
 {
-    struct door **at = find(word->door);
+    struct door **at = proxy_find_door(word->door);
     if (word->kind == PROXY_OPEN && sent_fd >= 0)
         open_door(word, sent_fd);
     else if (word->kind == PROXY_NAME && *at)
@@ -177,7 +177,7 @@ static void set_environment(void)
 
 /* Called when the walls are up: libuv uses io_uring if it can have it when the
  * loop begins, and would die if a wall forbade it later. */
-static bool start(struct err *err)
+static bool proxy_start(struct err *err)
 {
     int failed = uv_loop_init(&proxy.loop);
     if (failed)
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     }
     set_environment();
     signal(SIGPIPE, SIG_IGN);
-    if (!enter_walls(&err) || !start(&err)) {
+    if (!enter_walls(&err) || !proxy_start(&err)) {
         log_line("proxy.failed", NULL, "%s", err.text);
         return EX_UNAVAILABLE;
     }

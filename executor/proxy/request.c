@@ -25,7 +25,7 @@ struct head_reader {
     struct err *err;
 };
 
-static bool refuse(struct head_reader *reader, int status, const char *why)
+static bool head_refuse(struct head_reader *reader, int status, const char *why)
 {
     *reader->status = status;
     return err_set(reader->err, ERR_REJECT, "bad_request", "%s", why);
@@ -66,13 +66,13 @@ static bool is_value(struct view view)
     return true;
 }
 
-static bool is_same(struct view view, const char *name)
+static bool request_is_same(struct view view, const char *name)
 {
     return view.len > 0 && view.len == strlen(name) &&
            strncasecmp(view.data, name, view.len) == 0;
 }
 
-static struct view trimmed(struct view view)
+static struct view request_trimmed(struct view view)
 {
     while (view.len && strchr(" \t", view.data[0]) && view.data[0])
         view.data++, view.len--;
@@ -83,7 +83,8 @@ static struct view trimmed(struct view view)
 }
 
 /* What stands before the separator; rest: what stands behind it. */
-static bool cut(struct view *rest, const char *separator, struct view *before)
+static bool request_cut_at(struct view *rest, const char *separator,
+                           struct view *before)
 {
     const char *at =
         rest->len ? memmem(rest->data, rest->len, separator, strlen(separator))
@@ -99,7 +100,7 @@ static bool cut(struct view *rest, const char *separator, struct view *before)
 size_t request_head_bytes(struct view bytes)
 {
     struct view before;
-    return cut(&bytes, "\r\n\r\n", &before) ? before.len + 4 : 0;
+    return request_cut_at(&bytes, "\r\n\r\n", &before) ? before.len + 4 : 0;
 }
 
 /* ---------------------------------------------------------------- headers */
@@ -114,7 +115,7 @@ static const char *const own[] = {
 static bool is_own(struct view name)
 {
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-        if (is_same(name, own[i]))
+        if (request_is_same(name, own[i]))
             return true;
     return name.len > 6 && strncasecmp(name.data, "proxy-", 6) == 0;
 }
@@ -126,9 +127,9 @@ static bool is_nominated(const struct head_reader *reader, struct view name)
     for (size_t i = 0; i < reader->nominations; i++) {
         struct view rest = reader->nominated[i], one;
         while (rest.len > 0) {
-            if (!cut(&rest, ",", &one))
+            if (!request_cut_at(&rest, ",", &one))
                 one = rest, rest.len = 0;
-            one = trimmed(one);
+            one = request_trimmed(one);
             if (one.len == name.len &&
                 strncasecmp(one.data, name.data, one.len) == 0)
                 return true;
@@ -142,13 +143,13 @@ static bool read_length(struct head_reader *reader, struct view value)
 {
     uint64_t length = 0;
     if (reader->has_length)
-        return refuse(reader, 400, "Content-Length is there twice");
+        return head_refuse(reader, 400, "Content-Length is there twice");
     reader->has_length = true;
     if (value.len == 0 || value.len > MAX_LENGTH_DIGITS)
-        return refuse(reader, 400, "Content-Length is no number");
+        return head_refuse(reader, 400, "Content-Length is no number");
     for (size_t i = 0; i < value.len; i++) {
         if (value.data[i] < '0' || value.data[i] > '9')
-            return refuse(reader, 400, "Content-Length is no number");
+            return head_refuse(reader, 400, "Content-Length is no number");
         length = length * 10 + (uint64_t)(value.data[i] - '0');
     }
     if (!reader->request->tunnel)
@@ -162,27 +163,27 @@ static bool split(struct head_reader *reader, struct view line,
 {
     *name = (struct view){ 0 };
     *value = line;
-    if (!cut(value, ":", name) || !is_token(*name))
-        return refuse(reader, 400, "a header line is no \"Name: value\"");
-    *value = trimmed(*value);
+    if (!request_cut_at(value, ":", name) || !is_token(*name))
+        return head_refuse(reader, 400, "a header line is no \"Name: value\"");
+    *value = request_trimmed(*value);
     return is_value(*value) ||
-           refuse(reader, 400, "a header's value has control characters");
+           head_refuse(reader, 400, "a header's value has control characters");
 }
 
 /* Headers that say how the rest is to be read. */
 static bool look_at(struct head_reader *reader, struct view name,
                     struct view value)
 {
-    if (is_same(name, "content-length"))
+    if (request_is_same(name, "content-length"))
         return read_length(reader, value);
-    if (is_same(name, "transfer-encoding") && !reader->request->tunnel)
-        return refuse(reader, 411,
-                      "a body must come with its Content-Length, "
-                      "not in chunks");
-    if (!is_same(name, "connection"))
+    if (request_is_same(name, "transfer-encoding") && !reader->request->tunnel)
+        return head_refuse(reader, 411,
+                           "a body must come with its Content-Length, "
+                           "not in chunks");
+    if (!request_is_same(name, "connection"))
         return true;
     if (reader->nominations == MAX_NOMINATIONS)
-        return refuse(reader, 400, "too many Connection headers");
+        return head_refuse(reader, 400, "too many Connection headers");
     reader->nominated[reader->nominations++] = value;
     return true;
 }
@@ -190,9 +191,10 @@ static bool look_at(struct head_reader *reader, struct view name,
 static bool parse_headers(struct head_reader *reader, struct view lines)
 {
     struct view rest = lines, line, name, value;
-    for (size_t count = 0; cut(&rest, "\r\n", &line) && line.len; count++) {
+    for (size_t count = 0; request_cut_at(&rest, "\r\n", &line) && line.len;
+         count++) {
         if (count == MAX_HEADERS)
-            return refuse(reader, 431, "more than 100 headers");
+            return head_refuse(reader, 431, "more than 100 headers");
         if (!split(reader, line, &name, &value) ||
             !look_at(reader, name, value))
             return false;
@@ -204,7 +206,7 @@ static void copy_headers(struct head_reader *reader, struct view lines)
 {
     struct buf *head = &reader->request->head;
     struct view line, name, value;
-    while (cut(&lines, "\r\n", &line) && line.len) {
+    while (request_cut_at(&lines, "\r\n", &line) && line.len) {
         split(reader, line, &name, &value);
         if (!is_own(name) && !is_nominated(reader, name))
             buf_printf(head, "%.*s: %.*s\r\n", VIEW_ARG(name), VIEW_ARG(value));
@@ -224,9 +226,9 @@ static bool split_target(struct head_reader *reader, struct view target,
     static const char scheme[] = "http://";
     size_t len = strlen(scheme);
     if (target.len < len || strncasecmp(target.data, scheme, len) != 0)
-        return refuse(reader, 400,
-                      "this is a proxy: it takes CONNECT host:port, and "
-                      "http:// addresses");
+        return head_refuse(reader, 400,
+                           "this is a proxy: it takes CONNECT host:port, and "
+                           "http:// addresses");
     first->authority = (struct view){ target.data + len, 0 };
     while (len + first->authority.len < target.len &&
            !byte_is_of(target.data[len + first->authority.len], "/?#"))
@@ -234,7 +236,7 @@ static bool split_target(struct head_reader *reader, struct view target,
     size_t at = len + first->authority.len;
     first->path = (struct view){ target.data + at, target.len - at };
     return !memchr(target.data, '#', target.len) ||
-           refuse(reader, 400, "an address has no # in a request");
+           head_refuse(reader, 400, "an address has no # in a request");
 }
 
 static bool split_first(struct head_reader *reader, struct view line,
@@ -242,13 +244,14 @@ static bool split_first(struct head_reader *reader, struct view line,
 {
     struct view target;
     first->version = line;
-    if (!cut(&first->version, " ", &first->method) ||
-        !cut(&first->version, " ", &target) || !is_token(first->method) ||
-        first->method.len > MAX_METHOD_BYTES || !is_visible(target))
-        return refuse(reader, 400, "the first line is no request");
+    if (!request_cut_at(&first->version, " ", &first->method) ||
+        !request_cut_at(&first->version, " ", &target) ||
+        !is_token(first->method) || first->method.len > MAX_METHOD_BYTES ||
+        !is_visible(target))
+        return head_refuse(reader, 400, "the first line is no request");
     if (!view_is(first->version, "HTTP/1.1") &&
         !view_is(first->version, "HTTP/1.0"))
-        return refuse(reader, 505, "HTTP/1.1 and HTTP/1.0 only");
+        return head_refuse(reader, 505, "HTTP/1.1 and HTTP/1.0 only");
     reader->request->tunnel = view_is(first->method, "CONNECT");
     first->authority = target;
     return reader->request->tunnel || split_target(reader, target, first);
@@ -262,14 +265,15 @@ static bool parse_first(struct head_reader *reader, struct view line,
         return false;
     if (first->authority.len > 0 &&
         memchr(first->authority.data, '@', first->authority.len))
-        return refuse(reader, 400, "no user or password before the host");
+        return head_refuse(reader, 400, "no user or password before the host");
     request->port = request->tunnel ? 0 : 80;
     if (!host_parse(first->authority, request->host, &request->port,
                     reader->err)) {
         *reader->status = 400;
         return false;
     }
-    return request->port || refuse(reader, 400, "CONNECT needs host and port");
+    return request->port ||
+           head_refuse(reader, 400, "CONNECT needs host and port");
 }
 
 /* Host is the one that was checked, whatever a Host header claimed. The
@@ -296,7 +300,7 @@ static void write_head(struct head_reader *reader,
     assert(buf_ok(head)); /* it is hardly longer than what came */
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): refuse() writes it */
+/* NOLINTNEXTLINE(readability-non-const-parameter): head_refuse() writes it */
 bool request_parse(struct proxy_request *request, struct view head, int *status,
                    struct err *err)
 {
@@ -309,7 +313,7 @@ bool request_parse(struct proxy_request *request, struct view head, int *status,
     struct view lines = head, line = { 0 };
     *request = (struct proxy_request){ 0 };
     buf_init(&request->head, MAX_OPENING_BYTES);
-    cut(&lines, "\r\n", &line);
+    request_cut_at(&lines, "\r\n", &line);
     if (!parse_first(&reader, line, &first) || !parse_headers(&reader, lines))
         return false;
     if (!request->tunnel)

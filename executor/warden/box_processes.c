@@ -28,7 +28,7 @@ bool box_processes_walk(int proc, bool (*see)(void *context, const char *pid),
     return on;
 }
 
-static bool is_kept(void *context, const char *pid)
+static bool box_process_is_kept(void *context, const char *pid)
 {
     const struct pid_list *kept = context;
     long number = strtol(pid, NULL, 10);
@@ -40,5 +40,6 @@ static bool is_kept(void *context, const char *pid)
 
 bool box_processes_is_only(int proc, const pid_t *kept, size_t count)
 {
-    return box_processes_walk(proc, is_kept, &(struct pid_list){ kept, count });
+    return box_processes_walk(proc, box_process_is_kept,
+                              &(struct pid_list){ kept, count });
 }

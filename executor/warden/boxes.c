@@ -96,7 +96,7 @@ static void unlink_box(struct box *box)
         }
 }
 
-static void enter(struct box *box, enum box_state next)
+static void box_enter(struct box *box, enum box_state next)
 {
     if (next == LENT || (next == DYING && box->machine.state != LENT))
         unlink_box(box);
@@ -132,7 +132,7 @@ static void on_init_ended(void *owner, int events)
  * that runs there. The memory goes when init has ended. */
 static void kill_box(struct box *box)
 {
-    enter(box, DYING);
+    box_enter(box, DYING);
     box->events = (struct box_events){ 0 };
     watch_free(box->channel); /* init ends when it sees this */
     alarm_free(box->deadline);
@@ -165,19 +165,19 @@ void box_release(struct box *box)
 
 /* ------------------------------------------------------------- its making */
 
-static void answer(struct box_request *request, struct box *box,
-                   const struct err *err)
+static void box_request_answer(struct box_request *request, struct box *box,
+                               const struct err *err)
 {
     request->waiting = false;
     request->box = box;
     if (box)
-        enter(box, LENT);
+        box_enter(box, LENT);
     else
         request->err = *err;
     request->on_answer(request->owner);
 }
 
-static void fail(struct box *box, const char *why)
+static void box_fail(struct box *box, const char *why)
 {
     struct boxes *boxes = box->boxes;
     struct err err;
@@ -196,7 +196,7 @@ static void fail(struct box *box, const char *why)
     while (count-- > 0 && boxes->requests) {
         struct box_request *request = boxes->requests;
         boxes->requests = request->next;
-        answer(request, NULL, &err);
+        box_request_answer(request, NULL, &err);
     }
 }
 
@@ -205,13 +205,13 @@ static void lend_or_keep(struct box *box)
 {
     struct boxes *boxes = box->boxes;
     alarm_stop(box->deadline);
-    enter(box, READY);
+    box_enter(box, READY);
     for (struct box_request **link = &boxes->requests; *link;
          link = &(*link)->next)
         if ((*link)->disk_bytes == box->disk_bytes) {
             struct box_request *request = *link;
             *link = request->next;
-            answer(request, box, NULL);
+            box_request_answer(request, box, NULL);
             refill(boxes);
             return;
         }
@@ -247,7 +247,7 @@ static void box_is_up(struct box *box, const int *fds, size_t count)
 
 /* Of several sweeps that are under way only the last one is reported: the ones
  * before may have kept processes that were to end. */
-static void tell(struct box *box, const struct box_word *word)
+static void box_tell(struct box *box, const struct box_word *word)
 {
     const struct box_events *events = &box->events;
     if (word->kind == BOX_ENDED)
@@ -258,7 +258,7 @@ static void tell(struct box *box, const struct box_word *word)
 
 /* Init is gone. Whoever waits for a sweep, or asks for one later, hears that it
  * was not clean. */
-static void lose(struct box *box)
+static void box_lose(struct box *box)
 {
     box->lost = true;
     watch_want(box->channel, 0);
@@ -286,7 +286,7 @@ static void on_channel(void *owner, int events)
         close(fds[i]);
     if (box->machine.state == STARTING) {
         word.text[sizeof(word.text) - 1] = '\0';
-        fail(box, got == sizeof(word) ? word.text : "quern-box ended");
+        box_fail(box, got == sizeof(word) ? word.text : "quern-box ended");
         return;
     }
     /* Closed: init is gone, and the kernel has killed all that was in the box.
@@ -294,9 +294,9 @@ static void on_channel(void *owner, int events)
     if (got <= 0 && box->machine.state == READY)
         box_release(box);
     else if (got <= 0)
-        lose(box);
+        box_lose(box);
     else if (box->events.owner)
-        tell(box, &word);
+        box_tell(box, &word);
 }
 
 /* A folder, or a box that is lost, has nobody who answers: the next turn of
@@ -309,7 +309,7 @@ static void on_deadline(void *owner)
     else if (box->folder)
         lend_or_keep(box);
     else
-        fail(box, "it took too long");
+        box_fail(box, "it took too long");
 }
 
 static void start_folder(struct box *box)
@@ -318,7 +318,7 @@ static void start_folder(struct box *box)
     if (box->folder)
         alarm_set(box->deadline, 0);
     else
-        fail(box, strerror(errno));
+        box_fail(box, strerror(errno));
 }
 
 static bool order_box(struct box *box, int channel)
@@ -359,16 +359,16 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
     int pair[2];
     struct err err;
     if (!users_take(boxes->users, &box->user)) {
-        fail(box, "all user ids of --uid-range are in use");
+        box_fail(box, "all user ids of --uid-range are in use");
         return;
     }
     box->cgroup = cgroup_new(boxes->cgroups, &boxes->settings->limits, &err);
     if (!box->cgroup && err.kind != ERR_NONE) {
-        fail(box, err.text);
+        box_fail(box, err.text);
         return;
     }
     if (!wire_pair(SOCK_SEQPACKET, pair)) {
-        fail(box, strerror(errno));
+        box_fail(box, strerror(errno));
         return;
     }
     box->channel = watch_new(boxes->loop, pair[0], on_channel, box);
@@ -382,7 +382,7 @@ static void start_box(struct boxes *boxes, uint64_t disk_bytes)
     }
     err_set(&err, ERR_RETRY, "session_failed", "%s could not be started",
             boxes->settings->box_path);
-    fail(box, err.text);
+    box_fail(box, err.text);
 }
 
 /* ------------------------------------------------------------------ pool */
@@ -489,7 +489,7 @@ bool boxes_take(struct boxes *boxes, struct box_request *request)
                    box->disk_bytes != request->disk_bytes))
         box = box->next;
     if (box)
-        enter(box, LENT);
+        box_enter(box, LENT);
     request->box = box;
     if (!request->box) {
         struct box_request **last = &boxes->requests;

@@ -92,7 +92,7 @@ void calls_finish(struct session_calls *calls)
 
 /* A frame that is too much is left out. A consumer sees the gap by offsets and
  * numbers, and by the counts of FRAME_DONE, for which there is always room. */
-static void remember(struct session_call *call, struct frame *frame)
+static void call_remember(struct session_call *call, struct frame *frame)
 {
     struct err err;
     size_t before = call->frames.len;
@@ -110,7 +110,7 @@ void call_say(struct session_call *call, struct frame *frame)
     call->done = frame->type == FRAME_DONE;
     if (frame->type == FRAME_RESTART)
         buf_clear(&call->frames); /* void: whoever comes now need not hear it */
-    remember(call, frame);
+    call_remember(call, frame);
     frame->fresh = call->done;
     peer_answer(call->peer, call->ref, *frame);
     if (call->done)

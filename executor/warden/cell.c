@@ -44,7 +44,7 @@ static enum pace sweep(struct session *session)
 /* It is asked for its line before the interrupt changes that. Of memory there
  * is none left to run a handler of KeyboardInterrupt: it is killed after
  * TRACE_MS. Its output is read again, or it could not end. */
-static enum pace stop(struct session *session, enum cell_stop stop)
+static enum pace session_stop_cell(struct session *session, enum cell_stop stop)
 {
     session->run.stop = stop;
     session->run.drew |= session->flags.drawing;
@@ -81,9 +81,9 @@ enum pace step_running(void *owner)
     if (session->flags.done)
         return sweep(session);
     if (session->flags.memory)
-        return stop(session, STOP_MEMORY);
+        return session_stop_cell(session, STOP_MEMORY);
     if (session->flags.interrupt)
-        return stop(session, STOP_ASKED);
+        return session_stop_cell(session, STOP_ASKED);
     if (session->flags.deaf) {
         outcome_set(session, CELL_CRASHED, CELL_KEPT,
                     "it did not read the answers to its calls");
@@ -92,7 +92,7 @@ enum pace step_running(void *owner)
     if (session->flags.late && !tool_goes_on(session) &&
         wall_wanted("deadline"))
         return session->flags.drawing ? draw(session, STOP_LIMIT)
-                                      : stop(session, STOP_LIMIT);
+                                      : session_stop_cell(session, STOP_LIMIT);
     session_slow_down(session);
     return WAIT;
 }
@@ -137,8 +137,9 @@ enum pace step_drawing(void *owner)
     if (session->flags.done)
         return stopped(session);
     if (session->flags.memory)
-        return stop(session, STOP_MEMORY);
-    return session->flags.late ? stop(session, session->run.stop) : WAIT;
+        return session_stop_cell(session, STOP_MEMORY);
+    return session->flags.late ? session_stop_cell(session, session->run.stop)
+                               : WAIT;
 }
 
 /* A sweep that did not come to an end in time, or found what it could not end,

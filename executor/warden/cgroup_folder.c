@@ -121,8 +121,8 @@ static void remove_left_over(int at, const char *name)
 
 /* ----------------------------------------------------------------- making */
 
-static bool fail(struct err *err, const struct hierarchy *where,
-                 const char *what)
+static bool cgroup_folder_fail(struct err *err, const struct hierarchy *where,
+                               const char *what)
 {
     return err_set(err, ERR_REJECT, "bad_setting", "%s%s: %s", where->folder,
                    what, strerror(errno));
@@ -136,7 +136,7 @@ static void lock(int folder)
         usleep(TRY_US);
 }
 
-static bool give(int folder, uid_t uid, gid_t gid)
+static bool cgroup_folder_give(int folder, uid_t uid, gid_t gid)
 {
     static const char *const names[] = { "cgroup.procs",
                                          "cgroup.subtree_control" };
@@ -164,17 +164,18 @@ static bool hand_on(int folder, unsigned int controllers)
 /* From the top, since a cgroup of version 2 that hands on controllers may have
  * no processes: first we leave it. The warden's weight makes the processor
  * serve it before all boxes together. */
-static bool settle(const struct cgroup_folder *place, int base, int all,
-                   const struct hierarchy *where, struct err *err)
+static bool cgroup_folder_settle(const struct cgroup_folder *place, int base,
+                                 int all, const struct hierarchy *where,
+                                 struct err *err)
 {
     CLEANUP(close_fd) int own = -1;
     if (mkdirat(place->folder, leaf, 0755) < 0 ||
         (own = open_folder(place->folder, leaf)) < 0 ||
         !cgroup_folder_write(own, "cgroup.procs", "0"))
-        return fail(err, where, "/quern");
+        return cgroup_folder_fail(err, where, "/quern");
     if (!hand_on(base, place->controllers)) {
         bool busy = errno == EBUSY;
-        fail(err, where, "/cgroup.subtree_control");
+        cgroup_folder_fail(err, where, "/cgroup.subtree_control");
         if (busy)
             err_set(err, ERR_REJECT, "bad_setting",
                     "%s has other processes than quern-executor",
@@ -184,7 +185,7 @@ static bool settle(const struct cgroup_folder *place, int base, int all,
     }
     if (!hand_on(all, place->controllers) ||
         !hand_on(place->folder, place->controllers))
-        return fail(err, where, "/quern/cgroup.subtree_control");
+        return cgroup_folder_fail(err, where, "/quern/cgroup.subtree_control");
     (void)cgroup_folder_write(own, "cpu.weight", "10000");
     return true;
 }
@@ -220,14 +221,16 @@ static bool make_own(struct cgroup_folder *place, int all)
     return false;
 }
 
-static bool make(struct cgroup_folder *place, int base, int all,
-                 const struct hierarchy *where, uid_t uid, gid_t gid,
-                 struct err *err)
+static bool cgroup_folder_make(struct cgroup_folder *place, int base, int all,
+                               const struct hierarchy *where, uid_t uid,
+                               gid_t gid, struct err *err)
 {
     if (!make_own(place, all))
-        return fail(err, where, "/quern");
-    if ((place->version == 2 && !settle(place, base, all, where, err)) ||
-        (!give(place->folder, uid, gid) && !fail(err, where, "/quern"))) {
+        return cgroup_folder_fail(err, where, "/quern");
+    if ((place->version == 2 &&
+         !cgroup_folder_settle(place, base, all, where, err)) ||
+        (!cgroup_folder_give(place->folder, uid, gid) &&
+         !cgroup_folder_fail(err, where, "/quern"))) {
         close_fd(&place->folder);
         remove_left_over(all, place->name);
         return false;
@@ -245,7 +248,7 @@ bool cgroup_folder_take(struct cgroup_folder *place,
                                      .controllers = where->controllers,
                                      .folder = -1 };
     if (base < 0)
-        return fail(err, where, "");
+        return cgroup_folder_fail(err, where, "");
     if (place->version == 2 &&
         cgroup_folder_read(base, "cgroup.controllers", text, sizeof(text)))
         place->controllers = controllers_read(text, " \n");
@@ -253,13 +256,13 @@ bool cgroup_folder_take(struct cgroup_folder *place,
         return false;
     bool made = mkdirat(base, everybody, 0755) == 0;
     if (!made && errno != EEXIST)
-        return fail(err, where, "");
+        return cgroup_folder_fail(err, where, "");
     CLEANUP(close_fd) int all = open_folder(base, everybody);
     if (all < 0 || (made && fchown(all, uid, gid) < 0))
-        return fail(err, where, "/quern");
+        return cgroup_folder_fail(err, where, "/quern");
     lock(all);
     visit_folders(all, remove_left_over);
-    return make(place, base, all, where, uid, gid, err);
+    return cgroup_folder_make(place, base, all, where, uid, gid, err);
 }
 
 void cgroup_folder_finish(struct cgroup_folder *place)

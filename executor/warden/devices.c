@@ -66,7 +66,7 @@ static bool make_set(uid_t user)
     return made;
 }
 
-static bool fill(const struct users *users)
+static bool devices_fill(const struct users *users)
 {
     bool made = make_ours() && mkdir(BOX_DEVICES_FOLDER, 0755) == 0;
     for (size_t i = 0; made && i < users_count(users); i++)
@@ -85,7 +85,7 @@ void devices_make(const struct users *users)
               "mode=0755,size=1m,nr_inodes=0") < 0)
         return;
     mode_t before = umask(0);
-    if (!fill(users)) {
+    if (!devices_fill(users)) {
         log_line("executor.devices", NULL, "boxes have the host's: %s",
                  strerror(errno));
         umount2("/dev", MNT_DETACH);

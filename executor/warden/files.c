@@ -37,7 +37,7 @@ static int open_beneath(int workspace, const char *path, int flags)
     return (int)syscall(SYS_openat2, workspace, path, &how, sizeof(how));
 }
 
-static bool refuse(struct err *err, const char *path, const char *why)
+static bool files_refuse(struct err *err, const char *path, const char *why)
 {
     return err_set(err, ERR_REJECT, "bad_field", "file \"%.80s\": %s", path,
                    why);
@@ -50,14 +50,15 @@ static bool refuse_errno(struct err *err, int workspace, const char *path)
     char full[96];
     switch (errno) {
     case ELOOP:
-        return refuse(err, path, "it is a symbolic link, or lies behind one");
+        return files_refuse(err, path,
+                            "it is a symbolic link, or lies behind one");
     case EXDEV:
-        return refuse(err, path, "it lies outside of the workspace");
+        return files_refuse(err, path, "it lies outside of the workspace");
     case ENXIO:
-        return refuse(err, path, "it is no regular file");
+        return files_refuse(err, path, "it is no regular file");
     case ENOSPC:
         if (fstatfs(workspace, &space) < 0)
-            return refuse(err, path, "the session's disk is full");
+            return files_refuse(err, path, "the session's disk is full");
         snprintf(full, sizeof(full),
                  "the session's disk is full, %llu MiB or %llu files: delete "
                  "some",
@@ -65,11 +66,11 @@ static bool refuse_errno(struct err *err, int workspace, const char *path)
                          (unsigned long long)space.f_bsize >>
                      20,
                  (unsigned long long)space.f_files);
-        return refuse(err, path, full);
+        return files_refuse(err, path, full);
     default:
         break;
     }
-    return refuse(err, path, strerror(errno));
+    return files_refuse(err, path, strerror(errno));
 }
 
 static bool copy_path(struct view name, char path[PATH_MAX], struct err *err)
@@ -134,7 +135,8 @@ bool files_put(int workspace, struct view name, uint64_t offset,
     if (fd < 0)
         return refuse_errno(err, workspace, path);
     if (!regular(fd, &status))
-        return refuse(err, path, "it is there already and no regular file");
+        return files_refuse(err, path,
+                            "it is there already and no regular file");
     if (offset == 0 && ftruncate(fd, 0) < 0)
         return refuse_errno(err, workspace, path);
     while (data.len > 0) {
@@ -159,7 +161,7 @@ bool files_open(int workspace, struct view name, int *fd, uint64_t *bytes,
     if (opened < 0)
         return refuse_errno(err, workspace, path);
     if (!regular(opened, &status))
-        return refuse(err, path, "it is no regular file");
+        return files_refuse(err, path, "it is no regular file");
     if (status.st_size > MAX_FILE_BYTES)
         return err_set(err, ERR_REJECT, "too_large",
                        "file \"%.80s\": %lld bytes, at most %d", path,

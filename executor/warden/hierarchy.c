@@ -11,7 +11,8 @@ const char *const controller_names[CONTROLLERS] = {
     [CONTROLLER_CPU] = "cpu",
 };
 
-static bool has_word(const char *text, const char *between, const char *word)
+static bool hierarchy_has_word(const char *text, const char *between,
+                               const char *word)
 {
     size_t len = strlen(word);
     while (*text) {
@@ -28,7 +29,7 @@ unsigned int controllers_read(const char *text, const char *between)
 {
     unsigned int controllers = 0;
     for (unsigned int i = 0; i < CONTROLLERS; i++)
-        if (has_word(text, between, controller_names[i]))
+        if (hierarchy_has_word(text, between, controller_names[i]))
             controllers |= 1U << i;
     return controllers;
 }
@@ -126,8 +127,8 @@ static bool find_folder(FILE *cgroup, const struct mount *mount,
 }
 
 /* A hierarchy may be mounted at several places: the first one is taken. */
-static bool is_known(const struct hierarchy *found, size_t count,
-                     const struct mount *mount)
+static bool hierarchy_is_known(const struct hierarchy *found, size_t count,
+                               const struct mount *mount)
 {
     for (size_t i = 0; i < count; i++)
         if (mount->version == 2 ? found[i].version == 2
@@ -143,7 +144,8 @@ size_t hierarchies_find(FILE *cgroup, FILE *mountinfo,
     size_t size = 0, count = 0;
     struct mount mount;
     while (count < MAX_HIERARCHIES && getline(&line, &size, mountinfo) > 0)
-        if (read_mount(line, &mount) && !is_known(found, count, &mount) &&
+        if (read_mount(line, &mount) &&
+            !hierarchy_is_known(found, count, &mount) &&
             find_folder(cgroup, &mount, found[count].folder)) {
             found[count].version = mount.version;
             found[count++].controllers = mount.controllers;

@@ -12,12 +12,12 @@ struct image_bytes {
     size_t left;
 };
 
-static struct image_bytes bytes_of(struct view view)
+static struct image_bytes image_bytes_of(struct view view)
 {
     return (struct image_bytes){ (const unsigned char *)view.data, view.len };
 }
 
-static bool skip(struct image_bytes *bytes, size_t len)
+static bool image_skip(struct image_bytes *bytes, size_t len)
 {
     if (len > bytes->left)
         return false;
@@ -26,8 +26,8 @@ static bool skip(struct image_bytes *bytes, size_t len)
     return true;
 }
 
-static bool begins(const struct image_bytes *bytes, const void *with,
-                   size_t len)
+static bool image_begins(const struct image_bytes *bytes, const void *with,
+                         size_t len)
 {
     return bytes->left >= len && memcmp(bytes->at, with, len) == 0;
 }
@@ -51,7 +51,8 @@ static uint64_t little_endian(const unsigned char *at, size_t len)
 /* 8 bytes of signature, then a chunk: length 13, IHDR, width, height. */
 static bool read_png(struct image_bytes bytes, struct image_size *size)
 {
-    if (bytes.left < 33 || !begins(&bytes, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16))
+    if (bytes.left < 33 ||
+        !image_begins(&bytes, "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16))
         return false;
     size->width = big_endian(bytes.at + 16, 4);
     size->height = big_endian(bytes.at + 20, 4);
@@ -69,9 +70,9 @@ static bool is_frame(unsigned char marker)
  * number of 0xff before. */
 static bool read_jpeg(struct image_bytes bytes, struct image_size *size)
 {
-    if (!begins(&bytes, "\xff\xd8\xff", 3))
+    if (!image_begins(&bytes, "\xff\xd8\xff", 3))
         return false;
-    skip(&bytes, 2);
+    image_skip(&bytes, 2);
     while (bytes.left >= 9 && bytes.at[0] == 0xff) {
         unsigned char marker = bytes.at[1];
         size_t len = marker == 0xff ? 0 : (size_t)big_endian(bytes.at + 2, 2);
@@ -80,7 +81,7 @@ static bool read_jpeg(struct image_bytes bytes, struct image_size *size)
             size->width = big_endian(bytes.at + 7, 2);
             return true;
         }
-        if (!skip(&bytes, marker == 0xff ? 1 : 2 + len))
+        if (!image_skip(&bytes, marker == 0xff ? 1 : 2 + len))
             return false;
     }
     return false;
@@ -101,7 +102,7 @@ static bool add_frame(const struct image_size *whole, uint64_t left,
 /* A table of colours follows that byte, if it says so. */
 static bool skip_colours(struct image_bytes *bytes, unsigned char flags)
 {
-    return !(flags & 0x80) || skip(bytes, (size_t)3 << ((flags & 7) + 1));
+    return !(flags & 0x80) || image_skip(bytes, (size_t)3 << ((flags & 7) + 1));
 }
 
 /* Each with its length; one of length 0 ends them. */
@@ -109,7 +110,7 @@ static bool skip_pieces(struct image_bytes *bytes)
 {
     while (bytes->left > 0) {
         size_t len = bytes->at[0];
-        if (!skip(bytes, 1 + len))
+        if (!image_skip(bytes, 1 + len))
             return false;
         if (len == 0)
             return true;
@@ -128,25 +129,25 @@ static bool read_gif_frame(struct image_bytes *bytes,
                                 little_endian(at + 7, 2) };
     return add_frame(size, little_endian(at + 1, 2), little_endian(at + 3, 2),
                      frame, pixels) &&
-           skip(bytes, 10) && skip_colours(bytes, at[9]) && skip(bytes, 1) &&
-           skip_pieces(bytes);
+           image_skip(bytes, 10) && skip_colours(bytes, at[9]) &&
+           image_skip(bytes, 1) && skip_pieces(bytes);
 }
 
 /* What comes after the last one that is whole nobody will show. */
 static bool read_gif(struct image_bytes bytes, struct image_size *size)
 {
     uint64_t pixels = 0;
-    if (bytes.left < 13 ||
-        (!begins(&bytes, "GIF89a", 6) && !begins(&bytes, "GIF87a", 6)))
+    if (bytes.left < 13 || (!image_begins(&bytes, "GIF89a", 6) &&
+                            !image_begins(&bytes, "GIF87a", 6)))
         return false;
     size->width = little_endian(bytes.at + 6, 2);
     size->height = little_endian(bytes.at + 8, 2);
     unsigned char flags = bytes.at[10];
-    if (!skip(&bytes, 13) || !skip_colours(&bytes, flags))
+    if (!image_skip(&bytes, 13) || !skip_colours(&bytes, flags))
         return false;
     while (bytes.left > 0 && bytes.at[0] != ';')
         if (bytes.at[0] == ',' ? !read_gif_frame(&bytes, size, &pixels)
-                               : bytes.at[0] != '!' || !skip(&bytes, 2) ||
+                               : bytes.at[0] != '!' || !image_skip(&bytes, 2) ||
                                      !skip_pieces(&bytes))
             return false;
     return pixels > 0;
@@ -185,7 +186,7 @@ static bool read_webp_frame(struct image_bytes chunk,
                             const struct image_size *size, uint64_t *pixels)
 {
     struct image_bytes inner = chunk;
-    if (!skip(&inner, WEBP_FRAME_BYTES))
+    if (!image_skip(&inner, WEBP_FRAME_BYTES))
         return false;
     struct image_size frame = { little_endian(chunk.at + 6, 3) + 1,
                                 little_endian(chunk.at + 9, 3) + 1 };
@@ -226,12 +227,12 @@ static bool read_webp_chunks(struct image_bytes bytes, struct image_size *size,
     while (bytes.left >= 8) {
         const unsigned char *name = bytes.at;
         size_t len = (size_t)little_endian(bytes.at + 4, 4);
-        skip(&bytes, 8);
+        image_skip(&bytes, 8);
         struct image_bytes chunk = { bytes.at, len };
-        if (!skip(&bytes, len) ||
+        if (!image_skip(&bytes, len) ||
             !read_webp_chunk(chunk, name, size, pixels, in_frame))
             return false;
-        skip(&bytes, len % 2);
+        image_skip(&bytes, len % 2);
     }
     return *pixels > 0;
 }
@@ -239,10 +240,10 @@ static bool read_webp_chunks(struct image_bytes bytes, struct image_size *size,
 static bool read_webp(struct image_bytes bytes, struct image_size *size)
 {
     uint64_t pixels = 0;
-    if (!begins(&bytes, "RIFF", 4) || bytes.left < 12 ||
+    if (!image_begins(&bytes, "RIFF", 4) || bytes.left < 12 ||
         memcmp(bytes.at + 8, "WEBP", 4) != 0)
         return false;
-    skip(&bytes, 12);
+    image_skip(&bytes, 12);
     return read_webp_chunks(bytes, size, &pixels, false);
 }
 
@@ -328,8 +329,9 @@ bool image_is_sound(struct view mime, struct view bytes,
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
         if (view_is(mime, forms[i].mime))
             /* 32 bits each: the product fits. */
-            return forms[i].read(bytes_of(bytes), size) && size->width > 0 &&
-                   size->height > 0 && size->width * size->height <= MAX_PIXELS;
+            return forms[i].read(image_bytes_of(bytes), size) &&
+                   size->width > 0 && size->height > 0 &&
+                   size->width * size->height <= MAX_PIXELS;
     if (view_is(mime, "image/svg+xml"))
         return read_svg(bytes);
     if (view_is(mime, "application/pdf"))

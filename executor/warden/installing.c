@@ -136,8 +136,8 @@ enum pace step_installing(void *owner)
 
 /* -------------------------------------------------- asked for by the code */
 
-static void answer(struct session *session, uint64_t number, const char *code,
-                   const char *text)
+static void installing_answer(struct session *session, uint64_t number,
+                              const char *code, const char *text)
 {
     struct err err;
     struct guest_frame answer = {
@@ -154,8 +154,9 @@ static void on_asked_end(void *owner)
 {
     struct session *session = owner;
     bool worked = install_worked(session->install);
-    answer(session, session->run.install_number,
-           worked ? NULL : "not_installed", install_text(session->install));
+    installing_answer(session, session->run.install_number,
+                      worked ? NULL : "not_installed",
+                      install_text(session->install));
     install_free(session->install);
     session->install = NULL;
     tool_release(session);
@@ -163,8 +164,8 @@ static void on_asked_end(void *owner)
 }
 
 /* False: err says why. One at a time: session->install is the only place. */
-static bool refuse(const struct session *session,
-                   const struct guest_frame *frame, struct err *err)
+static bool installing_refuse(const struct session *session,
+                              const struct guest_frame *frame, struct err *err)
 {
     if (session->machine.state != SESSION_RUNNING)
         return err_set(err, ERR_REJECT, "cell_ended", "the cell is stopped");
@@ -188,8 +189,8 @@ static bool refuse(const struct session *session,
 void installing_asked(struct session *session, const struct guest_frame *frame)
 {
     struct err err;
-    if (!refuse(session, frame, &err)) {
-        answer(session, frame->number, err.code, err.text);
+    if (!installing_refuse(session, frame, &err)) {
+        installing_answer(session, frame->number, err.code, err.text);
         session_run(session);
         return;
     }

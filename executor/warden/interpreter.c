@@ -51,7 +51,7 @@ static void listen_to_streams(struct interpreter *interpreter)
 }
 
 /* What the cell wrote before it sent a frame is passed on before the frame. */
-static void drain(struct interpreter *interpreter)
+static void interpreter_drain(struct interpreter *interpreter)
 {
     for (size_t i = 0; interpreter->running && i < STREAMS; i++)
         output_drain(&interpreter->streams[i]);
@@ -67,7 +67,8 @@ static void end_streams(struct interpreter *interpreter)
 }
 
 /* Whom a sweep spares. */
-static void keep(const struct interpreter *interpreter, pid_t pids[BOX_KEPT])
+static void interpreter_list_kept(const struct interpreter *interpreter,
+                                  pid_t pids[BOX_KEPT])
 {
     pids[0] = interpreter->runner ? runner_pid(interpreter->runner) : 0;
     pids[1] = interpreter->snapshot ? runner_pid(interpreter->snapshot) : 0;
@@ -86,7 +87,7 @@ static void on_output(void *owner, struct view stream, uint64_t offset,
 static void on_frame(void *owner, const struct guest_frame *frame)
 {
     struct interpreter *interpreter = owner;
-    drain(interpreter);
+    interpreter_drain(interpreter);
     if (frame->type == GUEST_DONE)
         end_streams(interpreter);
     interpreter->events.on_frame(interpreter->events.owner, frame);
@@ -134,7 +135,7 @@ static void on_dead(void *owner, struct runner *runner)
     } else if (runner == interpreter->snapshot) {
         interpreter_drop_snapshot(interpreter);
     } else {
-        drain(interpreter);
+        interpreter_drain(interpreter);
         end_streams(interpreter);
         interpreter->ready = false;
         snprintf(interpreter->cause, sizeof(interpreter->cause), "%s",
@@ -198,7 +199,7 @@ static void make_streams(struct interpreter *interpreter,
     }
 }
 
-static void be_born(struct interpreter *interpreter, bool awaited)
+static void interpreter_be_born(struct interpreter *interpreter, bool awaited)
 {
     struct runner_request request = {
         .box = interpreter->box,
@@ -223,7 +224,7 @@ struct interpreter *interpreter_new(uv_loop_t *loop, struct zygote *zygote,
     interpreter->limits = *limits;
     interpreter->trace = -1;
     box_use(box, (struct box_events){ on_swept, on_ended, interpreter });
-    be_born(interpreter, awaited);
+    interpreter_be_born(interpreter, awaited);
     return interpreter;
 }
 
@@ -366,7 +367,7 @@ void interpreter_freeze(struct interpreter *interpreter)
 bool interpreter_is_alone(struct interpreter *interpreter)
 {
     pid_t pids[BOX_KEPT];
-    keep(interpreter, pids);
+    interpreter_list_kept(interpreter, pids);
     int proc = box_proc(interpreter->box);
     if (!box_processes_is_only(proc, pids, BOX_KEPT))
         return false;
@@ -377,7 +378,7 @@ bool interpreter_is_alone(struct interpreter *interpreter)
 void interpreter_sweep(struct interpreter *interpreter, bool runner_too)
 {
     pid_t pids[BOX_KEPT];
-    keep(interpreter, pids);
+    interpreter_list_kept(interpreter, pids);
     if (runner_too) {
         /* The snapshot that is being made goes, too: the runner that it comes
          * from is not trusted any more. */
@@ -423,6 +424,6 @@ void interpreter_go_back(struct interpreter *interpreter)
         runner_spare(interpreter->runner, false);
         on_ready(interpreter, interpreter->runner);
     } else {
-        be_born(interpreter, true);
+        interpreter_be_born(interpreter, true);
     }
 }

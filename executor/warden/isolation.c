@@ -28,7 +28,7 @@ static void describe_network(const struct executor_settings *settings,
     hosts_describe(hosts, text + strlen(by_proxy), size - strlen(by_proxy));
 }
 
-static bool has(const struct walls *walls, enum controller controller)
+static bool isolation_has(const struct walls *walls, enum controller controller)
 {
     return cgroups_controllers(walls->cgroups) & 1U << controller;
 }
@@ -39,13 +39,13 @@ static void describe_limits(const struct executor_settings *settings,
 {
     const struct session_limits *limits = &settings->limits;
     char processes[40] = "";
-    if (has(walls, CONTROLLER_PIDS))
+    if (isolation_has(walls, CONTROLLER_PIDS))
         snprintf(processes, sizeof(processes), ", %llu processes",
                  (unsigned long long)limits->processes);
-    if (has(walls, CONTROLLER_MEMORY))
+    if (isolation_has(walls, CONTROLLER_MEMORY))
         snprintf(text, size, "memory %llu MiB%s%s by cgroup v%d",
                  (unsigned long long)limits->memory_bytes >> 20, processes,
-                 has(walls, CONTROLLER_CPU) ? ", cpu" : "",
+                 isolation_has(walls, CONTROLLER_CPU) ? ", cpu" : "",
                  cgroups_version(walls->cgroups));
     else
         snprintf(text, size, "memory %llu MiB by %s",
@@ -114,11 +114,12 @@ __attribute__((format(printf, 4, 5))) static void lack(struct lack_list *list,
 static void look_at_cgroups(const struct executor_settings *settings,
                             const struct walls *walls, struct lack_list *list)
 {
-    bool full = has(walls, CONTROLLER_MEMORY) && has(walls, CONTROLLER_PIDS);
+    bool full = isolation_has(walls, CONTROLLER_MEMORY) &&
+                isolation_has(walls, CONTROLLER_PIDS);
     char names[60] = "";
     size_t len = 0;
     for (unsigned int i = 0; i < CONTROLLERS; i++)
-        if (!has(walls, i))
+        if (!isolation_has(walls, i))
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
                                     len > 0 ? ", " : "", controller_names[i]);
     if (len > 0)
@@ -146,7 +147,7 @@ size_t isolation_lacks(const struct executor_settings *settings,
              "start it without --insecure", "code runs without a box");
         return list.count;
     }
-    if (!has(walls, CONTROLLER_MEMORY) && !walls->proc)
+    if (!isolation_has(walls, CONTROLLER_MEMORY) && !walls->proc)
         lack(&list, watched,
              "run it where nothing masks parts of /proc (container engines "
              "do: --security-opt systempaths=unconfined)",
@@ -186,7 +187,7 @@ static const struct {
       "sysctl user.max_user_namespaces=10000" },
 };
 
-static bool read_number(const char *path, long *number)
+static bool isolation_read_number(const char *path, long *number)
 {
     FILE *file = fopen(path, "re");
     char text[32] = "";
@@ -202,7 +203,7 @@ static void explain_no_box(void)
     long number;
     bool found = false;
     for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
-        if (read_number(switches[i].path, &number) &&
+        if (isolation_read_number(switches[i].path, &number) &&
             number == switches[i].bad) {
             fprintf(stderr, "    %s is %ld: %s\n", switches[i].path, number,
                     switches[i].remedy);

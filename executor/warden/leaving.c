@@ -61,9 +61,9 @@ enum pace session_close(struct session *session)
 }
 
 /* For the operator's log: nobody else can be told. */
-static enum pace tell(struct session *session, const char *format, ...)
+static enum pace leaving_log(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static enum pace tell(struct session *session, const char *format, ...)
+static enum pace leaving_log(struct session *session, const char *format, ...)
 {
     char what[160];
     va_list arguments;
@@ -82,8 +82,9 @@ static enum pace left(struct session *session)
     uint64_t bytes = interpreter_written(session->interpreter, VIEW("stderr"));
     if (bytes == 0)
         return session_end(session);
-    return tell(session, "wrote %llu bytes to stderr, which nobody reads",
-                (unsigned long long)bytes);
+    return leaving_log(session,
+                       "wrote %llu bytes to stderr, which nobody reads",
+                       (unsigned long long)bytes);
 }
 
 enum pace step_leaving(void *owner)
@@ -91,14 +92,15 @@ enum pace step_leaving(void *owner)
     struct session *session = owner;
     const struct session_flags *seen = &session->flags;
     if (seen->memory)
-        return tell(session, "were ended, as it took more than its %llu MiB",
-                    (unsigned long long)session->limits.memory_bytes >> 20);
+        return leaving_log(
+            session, "were ended, as it took more than its %llu MiB",
+            (unsigned long long)session->limits.memory_bytes >> 20);
     if (seen->dead)
-        return tell(session, "ended its process: %s",
-                    interpreter_cause(session->interpreter));
+        return leaving_log(session, "ended its process: %s",
+                           interpreter_cause(session->interpreter));
     if (seen->deaf)
-        return tell(session, "were ended, as they could not be begun");
+        return leaving_log(session, "were ended, as they could not be begun");
     if (seen->late)
-        return tell(session, "were ended after %d s", LEAVE_MS / 1000);
+        return leaving_log(session, "were ended after %d s", LEAVE_MS / 1000);
     return seen->done ? left(session) : WAIT;
 }

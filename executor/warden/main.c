@@ -47,7 +47,7 @@ struct warden {
     int status;   /* what the process ends with */
 };
 
-static void stop(struct warden *warden, int status)
+static void warden_stop(struct warden *warden, int status)
 {
     warden->status = status;
     uv_stop(&warden->loop);
@@ -57,10 +57,10 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     (void)number;
     notify("STOPPING=1");
-    stop(handle->data, EX_OK);
+    warden_stop(handle->data, EX_OK);
 }
 
-static void serve(struct warden *warden)
+static void warden_serve(struct warden *warden)
 {
     struct err err;
     int listener = warden->listener;
@@ -77,7 +77,7 @@ static void serve(struct warden *warden)
     warden->server = server_new(&warden->sessions, listener, &welcome, &err);
     if (!warden->server) {
         log_line("executor.failed", NULL, "%s", err.text);
-        stop(warden, EX_UNAVAILABLE);
+        warden_stop(warden, EX_UNAVAILABLE);
         return;
     }
     log_line("executor.ready", warden->settings.socket_path, "%s",
@@ -115,20 +115,20 @@ static void on_selftest(void *owner, const struct err *err)
     const struct lack *demanded = err ? NULL : look_at_walls(warden);
     if (err) {
         isolation_explain(err);
-        stop(warden, EX_UNAVAILABLE);
+        warden_stop(warden, EX_UNAVAILABLE);
     } else if (demanded) {
         fprintf(stderr,
                 "quern-executor: fewer walls than demanded: %s\n    %s\n",
                 demanded->what, demanded->remedy);
-        stop(warden, EX_UNAVAILABLE);
+        warden_stop(warden, EX_UNAVAILABLE);
     } else if (warden->settings.check) {
         printf("%s\n", warden->isolation);
         for (size_t i = 0; i < warden->lack_count; i++)
             printf("  %s\n    %s\n", warden->lacks[i].what,
                    warden->lacks[i].remedy);
-        stop(warden, EX_OK);
+        warden_stop(warden, EX_OK);
     } else {
-        serve(warden);
+        warden_serve(warden);
     }
 }
 
@@ -168,7 +168,7 @@ static void fit_users(struct executor_settings *settings,
 
 /* Everything that needs rights comes before user_drop(), and everything that
  * reads what others send comes after it. */
-static bool prepare(struct warden *warden, struct err *err)
+static bool warden_prepare(struct warden *warden, struct err *err)
 {
     struct executor_settings *settings = &warden->settings;
     struct user_ids ids = { 0 };
@@ -208,10 +208,10 @@ static void on_tried(void *owner, bool works, const char *text)
         return;
     }
     fprintf(stderr, "quern-executor: packages cannot be installed: %s\n", text);
-    stop(warden, EX_UNAVAILABLE);
+    warden_stop(warden, EX_UNAVAILABLE);
 }
 
-static void start(struct warden *warden)
+static void warden_start(struct warden *warden)
 {
     uv_loop_t *loop = &warden->loop;
     for (size_t i = 0; i < SIGNALS; i++) {
@@ -238,7 +238,7 @@ static void start(struct warden *warden)
 
 /* Waits for what was killed, but not for ever: what is left ends when its
  * channel closes, as we end. */
-static void settle(uv_loop_t *loop, const struct boxes *boxes)
+static void warden_settle(uv_loop_t *loop, const struct boxes *boxes)
 {
     for (int i = 0; i < SETTLE_MS && uv_run(loop, UV_RUN_NOWAIT); i++) {
         if (boxes && !boxes_are_dying(boxes))
@@ -260,20 +260,20 @@ static void ignore_signals(void)
 
 /* In the reverse order of what holds what: connections use sessions, these use
  * the pool, which uses boxes, which use cgroups and user ids. */
-static void finish(struct warden *warden)
+static void warden_finish(struct warden *warden)
 {
     ignore_signals();
     server_free(warden->server);
     selftest_free(warden->selftest);
     sessions_finish(&warden->sessions);
     pool_close(warden->sessions.pool);
-    settle(&warden->loop, warden->sessions.boxes);
+    warden_settle(&warden->loop, warden->sessions.boxes);
     pool_free(warden->sessions.pool);
     boxes_free(warden->sessions.boxes);
     packages_close(warden->sessions.packages);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
-    settle(&warden->loop, NULL);
+    warden_settle(&warden->loop, NULL);
     cgroups_free(warden->cgroups);
     users_free(warden->users);
     uv_loop_close(&warden->loop);
@@ -295,7 +295,7 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     fit_descriptors(&warden.settings);
-    if (!prepare(&warden, &err)) {
+    if (!warden_prepare(&warden, &err)) {
         fprintf(stderr, "quern-executor: %s\n", err.text);
         cgroups_free(warden.cgroups);
         users_free(warden.users);
@@ -306,9 +306,9 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     /* Interpreters become our children when their zygote is gone. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    start(&warden);
+    warden_start(&warden);
     uv_run(&warden.loop, UV_RUN_DEFAULT);
-    finish(&warden);
+    warden_finish(&warden);
     settings_finish(&warden.settings);
     return warden.status;
 }

@@ -28,7 +28,7 @@ void maker_free(struct maker *maker)
     free(maker);
 }
 
-static bool start(struct maker *maker)
+static bool maker_start(struct maker *maker)
 {
     char *argv[] = { maker->settings->box_path, NULL };
     int pair[2];
@@ -51,6 +51,6 @@ bool maker_ask(struct maker *maker, const struct box_order *order,
     size_t count = order->user ? ORDER_FDS : ORDER_POOL;
     return (maker->channel >= 0 &&
             wire_send(maker->channel, bytes, fds, count, MSG_DONTWAIT) > 0) ||
-           (start(maker) &&
+           (maker_start(maker) &&
             wire_send(maker->channel, bytes, fds, count, MSG_DONTWAIT) > 0);
 }

@@ -24,8 +24,8 @@ struct memory_total {
 };
 
 /* O_NOFOLLOW: names come from the box's /proc. */
-static bool read_file(int proc, const char *pid, const char *name, char *text,
-                      size_t size)
+static bool memory_read_file(int proc, const char *pid, const char *name,
+                             char *text, size_t size)
 {
     char path[64];
     snprintf(path, sizeof(path), "%.16s/%s", pid, name);
@@ -41,7 +41,7 @@ static bool read_file(int proc, const char *pid, const char *name, char *text,
 static uint64_t resident(int proc, const char *pid)
 {
     char text[128];
-    if (!read_file(proc, pid, "statm", text, sizeof(text)))
+    if (!memory_read_file(proc, pid, "statm", text, sizeof(text)))
         return 0; /* it has just ended */
     const char *pages = strchr(text, ' ');
     return pages ? strtoull(pages, NULL, 10) * (unsigned int)getpagesize() : 0;
@@ -50,13 +50,13 @@ static uint64_t resident(int proc, const char *pid)
 static uint64_t proportional(int proc, const char *pid)
 {
     char text[2048];
-    if (!read_file(proc, pid, "smaps_rollup", text, sizeof(text)))
+    if (!memory_read_file(proc, pid, "smaps_rollup", text, sizeof(text)))
         return resident(proc, pid);
     const char *kib = strstr(text, "\nPss:");
     return kib ? strtoull(kib + 5, NULL, 10) << 10 : resident(proc, pid);
 }
 
-static bool add(void *context, const char *pid)
+static bool memory_add_process(void *context, const char *pid)
 {
     struct memory_total *total = context;
     total->bytes += total->of(total->proc, pid);
@@ -66,7 +66,7 @@ static bool add(void *context, const char *pid)
 static uint64_t sum(int proc, uint64_t (*of)(int proc, const char *pid))
 {
     struct memory_total total = { .proc = proc, .of = of };
-    box_processes_walk(proc, add, &total);
+    box_processes_walk(proc, memory_add_process, &total);
     return total.bytes;
 }
 

@@ -31,7 +31,7 @@ struct network {
     uint64_t numbers;
 };
 
-static void go_down(struct network *network, const char *why)
+static void network_go_down(struct network *network, const char *why)
 {
     log_line("proxy.down", NULL, "%s", why);
     watch_free(network->channel);
@@ -43,12 +43,12 @@ static void go_down(struct network *network, const char *why)
 static void on_channel(void *owner, int events)
 {
     (void)events;
-    go_down(owner, "quern-proxy ended");
+    network_go_down(owner, "quern-proxy ended");
 }
 
 /* A proxy that hangs does not read its channel, and is replaced when that is
  * full. It ends when it finds its channel closed. */
-static void say(const struct box_door *door, enum proxy_word_kind kind)
+static void network_say(const struct box_door *door, enum proxy_word_kind kind)
 {
     struct network *network = door->network;
     struct proxy_word word = { .kind = (int)kind, .door = door->number };
@@ -58,7 +58,7 @@ static void say(const struct box_door *door, enum proxy_word_kind kind)
     memcpy(word.name, door->name, sizeof(word.name));
     if (wire_send(watch_fd(network->channel), bytes, &door->listener,
                   kind == PROXY_OPEN, MSG_DONTWAIT) < 0)
-        go_down(network, "quern-proxy does not listen");
+        network_go_down(network, "quern-proxy does not listen");
 }
 
 static void go_up(struct network *network)
@@ -77,12 +77,12 @@ static void go_up(struct network *network)
     int pid = spawn(network->loop, argv, pair[1]);
     close(pair[1]);
     if (pid < 0) {
-        go_down(network, "it could not be started");
+        network_go_down(network, "it could not be started");
         return;
     }
     watch_want(network->channel, UV_READABLE);
     for (const struct box_door *door = network->doors; door; door = door->next)
-        say(door, PROXY_OPEN);
+        network_say(door, PROXY_OPEN);
 }
 
 static void on_restart(void *owner)
@@ -120,7 +120,7 @@ struct box_door *door_new(struct network *network, int listener)
     door->listener = listener;
     door->next = network->doors;
     network->doors = door;
-    say(door, PROXY_OPEN);
+    network_say(door, PROXY_OPEN);
     return door;
 }
 
@@ -129,7 +129,7 @@ void door_name(struct box_door *door, const char *name)
     if (!door)
         return;
     snprintf(door->name, sizeof(door->name), "%s", name);
-    say(door, PROXY_NAME);
+    network_say(door, PROXY_NAME);
 }
 
 void door_free(struct box_door *door)
@@ -140,7 +140,7 @@ void door_free(struct box_door *door)
     while (*link != door)
         link = &(*link)->next;
     *link = door->next;
-    say(door, PROXY_CLOSE);
+    network_say(door, PROXY_CLOSE);
     close_fd(&door->listener);
     free(door);
 }

@@ -30,8 +30,8 @@ static void clear_cell(struct running_cell *run)
 }
 
 /* Cells that the consumer does not number are numbered as they come. */
-static uint64_t number_of(const struct session *session,
-                          const struct frame *frame)
+static uint64_t outcome_cell_number(const struct session *session,
+                                    const struct frame *frame)
 {
     if (frame->number > 0)
         return frame->number;
@@ -49,7 +49,7 @@ void outcome_begin(struct session *session, struct session_call *call,
     *run = (struct running_cell){
         .call = call,
         .asked.task = task,
-        .number = number_of(session, frame),
+        .number = outcome_cell_number(session, frame),
         .limit_ms = limit_ms,
         .started_ms = clock_ms(),
     };
@@ -109,7 +109,7 @@ void outcome_note(struct session *session, const char *format, ...)
 
 /* The text/plain of a bundle, added if there is none: there is room for one
  * more. */
-static struct pair *text_of(struct list *bundle)
+static struct pair *outcome_text_part(struct list *bundle)
 {
     struct pair *pairs = bundle->items;
     for (size_t i = 0; i < bundle->count; i++)
@@ -126,7 +126,7 @@ static void tell_dropped(struct list *bundle, const struct list *dropped,
 {
     CLEANUP(buf_finish) struct buf text;
     const struct pair *pairs = dropped->items;
-    struct pair *plain = text_of(bundle);
+    struct pair *plain = outcome_text_part(bundle);
     buf_init(&text, plain->value.len + dropped->count * 256);
     buf_add(&text, plain->value);
     for (size_t i = 0; i < dropped->count; i++)

@@ -28,7 +28,7 @@ static void keep_end(struct output_pipe *output, struct view bytes)
     }
 }
 
-static void pass_on(struct output_pipe *output, struct view bytes)
+static void output_pass_on(struct output_pipe *output, struct view bytes)
 {
     size_t most = wall_wanted("bounds") ? OUTPUT_MAX_BYTES : SIZE_MAX;
     size_t room = output->written < most ? most - (size_t)output->written : 0;
@@ -53,7 +53,7 @@ static size_t read_some(struct output_pipe *output, bool drop)
         return 0;
     }
     if (!drop)
-        pass_on(output, (struct view){ bytes, (size_t)got });
+        output_pass_on(output, (struct view){ bytes, (size_t)got });
     return (size_t)got;
 }
 

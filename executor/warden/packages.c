@@ -109,7 +109,7 @@ char *packages_folder(struct packages *packages)
 
 /* ---------------------------------------------------- before and after all */
 
-static bool fail(struct err *err, const char *path)
+static bool packages_fail(struct err *err, const char *path)
 {
     return err_set(err, ERR_REJECT, "bad_setting", "packages: %s: %s", path,
                    strerror(errno));
@@ -148,7 +148,7 @@ static bool open_store(struct packages *packages, const char *given,
     struct stat status;
     CLEANUP(cleanup_free) char *path = choose_store(given);
     if ((mkdir(path, 0700) < 0 && errno != EEXIST) || lstat(path, &status) < 0)
-        return fail(err, path);
+        return packages_fail(err, path);
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
         (status.st_mode & (S_IWGRP | S_IWOTH)))
         return err_set(
@@ -156,7 +156,8 @@ static bool open_store(struct packages *packages, const char *given,
             "packages: %s must be a folder that only user %u may write", path,
             (unsigned int)geteuid());
     packages->store = realpath(path, NULL);
-    return (packages->store && let_through(packages->store)) || fail(err, path);
+    return (packages->store && let_through(packages->store)) ||
+           packages_fail(err, path);
 }
 
 static int lock_folder(const char *path)
@@ -195,26 +196,27 @@ static bool open_run(struct packages *packages, struct err *err)
     CLEANUP(close_fd)
     int store = open(packages->store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (store < 0 || flock(store, LOCK_EX) < 0)
-        return fail(err, packages->store);
+        return packages_fail(err, packages->store);
     remove_stale(packages);
     if (asprintf(&packages->run, "%s/run-XXXXXX", packages->store) < 0)
         abort();
     if (!mkdtemp(packages->run) || !let_through(packages->run))
-        return fail(err, packages->store);
+        return packages_fail(err, packages->store);
     packages->lock = lock_folder(packages->run);
-    return packages->lock >= 0 || fail(err, packages->run);
+    return packages->lock >= 0 || packages_fail(err, packages->run);
 }
 
 /* Beside our own executable, in the build tree as where it is installed. */
-static bool find_program(struct packages *packages, struct err *err)
+static bool packages_find_program(struct packages *packages, struct err *err)
 {
     char own[PATH_MAX] = "";
     if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0)
-        return fail(err, "/proc/self/exe");
+        return packages_fail(err, "/proc/self/exe");
     *strrchr(own, '/') = '\0';
     if (asprintf(&packages->program, "%s/%s", own, QUERN_PACKAGES) < 0)
         abort();
-    return access(packages->program, R_OK) == 0 || fail(err, packages->program);
+    return access(packages->program, R_OK) == 0 ||
+           packages_fail(err, packages->program);
 }
 
 struct packages *packages_open(uv_loop_t *loop,
@@ -228,7 +230,7 @@ struct packages *packages_open(uv_loop_t *loop,
     packages->loop = loop;
     packages->settings = settings;
     packages->lock = -1;
-    if (find_program(packages, err) &&
+    if (packages_find_program(packages, err) &&
         open_store(packages, settings->packages_store, err) &&
         open_run(packages, err))
         return packages;
@@ -258,7 +260,7 @@ static void start_next(struct packages *packages);
 
 /* "done SENTENCE" or "failed SENTENCE"; others ("wheel NAME VERSION SHA256") go
  * into the log. */
-static void take_line(struct install *install, char *line)
+static void install_take_line(struct install *install, char *line)
 {
     static const char done[] = "done ", failed[] = "failed ";
     if (strncmp(line, done, strlen(done)) == 0) {
@@ -283,10 +285,10 @@ static void take_lines(struct install *install)
         return;
     for (char *line = strtok_r(install->said.data, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest))
-        take_line(install, line);
+        install_take_line(install, line);
 }
 
-static void stop(struct install *install)
+static void install_stop(struct install *install)
 {
     if (install->process >= 0)
         syscall(SYS_pidfd_send_signal, install->process, SIGKILL, NULL, 0);
@@ -299,11 +301,11 @@ static void stop(struct install *install)
     install->work = NULL;
 }
 
-static void end(void *owner)
+static void install_end(void *owner)
 {
     struct install *install = owner;
     struct packages *packages = install->packages;
-    stop(install);
+    install_stop(install);
     take_lines(install);
     install->ended = true;
     log_line(install->worked ? "packages.installed" : "packages.refused",
@@ -323,7 +325,7 @@ static void on_output(void *owner, int events)
     if (got > 0)
         buf_append(&install->said, bytes, (size_t)got);
     else
-        end(install);
+        install_end(install);
 }
 
 /* Of our own environment, what pip takes its settings from. */
@@ -357,7 +359,7 @@ static void free_environment(char **environment)
 }
 
 /* What is asked for comes last, after "--": it is never taken for a flag. */
-static void add_names(char *names, const char **argv, size_t count)
+static void install_add_names(char *names, const char **argv, size_t count)
 {
     char *rest = NULL;
     argv[count++] = "--";
@@ -366,7 +368,7 @@ static void add_names(char *names, const char **argv, size_t count)
         argv[count++] = name;
 }
 
-static bool run(struct install *install, int channel)
+static bool install_run(struct install *install, int channel)
 {
     const struct packages *packages = install->packages;
     const struct executor_settings *settings = packages->settings;
@@ -389,7 +391,7 @@ static bool run(struct install *install, int channel)
         argv[flags++] = "--module";
         argv[flags++] = names;
     } else {
-        add_names(names, argv, flags);
+        install_add_names(names, argv, flags);
     }
     char **environment = choose_environment();
     int pid = spawn_with(packages->loop, argv, channel, environment);
@@ -399,7 +401,7 @@ static bool run(struct install *install, int channel)
     return pid > 0;
 }
 
-static bool start(struct install *install)
+static bool install_start(struct install *install)
 {
     int pair[2];
     install->work = make_folder(install->packages, "work");
@@ -408,7 +410,7 @@ static bool start(struct install *install)
     install->output =
         watch_new(install->packages->loop, pair[0], on_output, install);
     install->packages->going_on++;
-    bool started = run(install, pair[1]);
+    bool started = install_run(install, pair[1]);
     close(pair[1]);
     watch_want(install->output, UV_READABLE);
     return started;
@@ -419,7 +421,7 @@ static void start_next(struct packages *packages)
     for (struct install *install = packages->installs;
          install && packages->going_on < MAX_AT_ONCE; install = install->next)
         if (!install->ended && !install->output && !install->work &&
-            !start(install))
+            !install_start(install))
             alarm_set(install->failed, 0);
 }
 
@@ -432,7 +434,7 @@ struct install *install_new(struct packages *packages,
     install->process = -1;
     install->names = view_dup(request->module.len > 0 ? request->module
                                                       : request->requirements);
-    install->failed = alarm_new(packages->loop, end, install);
+    install->failed = alarm_new(packages->loop, install_end, install);
     buf_init(&install->said, MAX_OUTPUT_BYTES);
     struct install **last = &packages->installs;
     while (*last)
@@ -454,7 +456,7 @@ void install_free(struct install *install)
             break;
         }
     if (!install->ended)
-        stop(install);
+        install_stop(install);
     alarm_free(install->failed);
     buf_finish(&install->said);
     free(install->names);

@@ -36,7 +36,7 @@ struct interpreter_pool {
     struct loop_alarm *pace;          /* the next is due; or: this one is */
 };
 
-static void end(struct pool_entry *entry)
+static void pool_entry_end(struct pool_entry *entry)
 {
     struct interpreter_pool *pool = entry->pool;
     struct pool_entry **link = &pool->first;
@@ -65,7 +65,7 @@ static void end_outdated(struct interpreter_pool *pool, enum profile profile)
 {
     for (struct pool_entry *entry = pool->first; entry; entry = entry->next)
         if (entry->profile == profile && !is_current(entry)) {
-            end(entry);
+            pool_entry_end(entry);
             return;
         }
 }
@@ -91,11 +91,11 @@ static void on_dead(void *owner)
     struct interpreter_pool *pool = entry->pool;
     log_line("pool.lost", profile_names[entry->profile], "%s",
              interpreter_cause(entry->interpreter));
-    end(entry);
+    pool_entry_end(entry);
     alarm_set(pool->pace, RETRY_MS);
 }
 
-static void be_born(struct pool_entry *entry)
+static void pool_entry_be_born(struct pool_entry *entry)
 {
     struct interpreter_pool *pool = entry->pool;
     struct zygote *zygote = pool->zygotes[entry->profile];
@@ -114,14 +114,15 @@ static void on_box(void *owner)
     struct pool_entry *entry = owner;
     struct interpreter_pool *pool = entry->pool;
     if (entry->request.box) {
-        be_born(entry);
+        pool_entry_be_born(entry);
         return;
     }
-    end(entry);
+    pool_entry_end(entry);
     alarm_set(pool->pace, RETRY_MS);
 }
 
-static void start(struct interpreter_pool *pool, enum profile profile)
+static void pool_entry_start(struct interpreter_pool *pool,
+                             enum profile profile)
 {
     struct pool_entry *entry = allocate(sizeof(*entry));
     entry->pool = pool;
@@ -134,7 +135,7 @@ static void start(struct interpreter_pool *pool, enum profile profile)
     pool->first = pool->coming = entry;
     alarm_set(pool->pace, FORK_MS);
     if (boxes_take(pool->boxes, &entry->request))
-        be_born(entry);
+        pool_entry_be_born(entry);
 }
 
 /* ------------------------------------------------------------ how many, when
@@ -164,7 +165,7 @@ static void on_pace(void *owner)
 {
     struct interpreter_pool *pool = owner;
     if (pool->coming) { /* for too long */
-        end(pool->coming);
+        pool_entry_end(pool->coming);
         alarm_set(pool->pace, RETRY_MS);
         return;
     }
@@ -173,7 +174,7 @@ static void on_pace(void *owner)
             if (somebody_waits(pool))
                 alarm_set(pool->pace, PACE_MS);
             else
-                start(pool, (enum profile)profile);
+                pool_entry_start(pool, (enum profile)profile);
             return;
         }
 }
@@ -203,7 +204,7 @@ struct interpreter_pool *pool_new(uv_loop_t *loop,
 void pool_close(struct interpreter_pool *pool)
 {
     while (pool->first)
-        end(pool->first);
+        pool_entry_end(pool->first);
     alarm_stop(pool->pace);
 }
 
@@ -238,7 +239,7 @@ struct interpreter *pool_take(struct interpreter_pool *pool,
             !interpreter_limit(interpreter, limits))
             continue;
         entry->interpreter = NULL;
-        end(entry);
+        pool_entry_end(entry);
         if (!pool->coming)
             alarm_set(pool->pace, QUIET_MS);
         return interpreter;

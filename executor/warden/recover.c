@@ -117,7 +117,7 @@ static enum pace park(struct session *session)
     return AGAIN;
 }
 
-static enum pace clear(struct session *session)
+static enum pace recover_clear(struct session *session)
 {
     session->flags.swept = false;
     session_enter(session, SESSION_CLEARING);
@@ -140,7 +140,7 @@ enum pace session_settle(struct session *session)
     if (!serves)
         interpreter_drop_snapshot(session->interpreter);
     if (session->flags.alone)
-        return clear(session);
+        return recover_clear(session);
     session_enter(session, SESSION_IDLE);
     return AGAIN;
 }
@@ -169,7 +169,7 @@ enum pace step_parking(void *owner)
     if (session->flags.dead || session->flags.memory)
         return session_kill(session);
     if (session->flags.parked)
-        return clear(session);
+        return recover_clear(session);
     return session->flags.late ? hurry(session) : WAIT;
 }
 
@@ -305,7 +305,7 @@ static enum cell_state state_now(const struct session *session, bool back,
 }
 
 /* With the outcome of this cell, or, when none ran, with that of the next. */
-static void tell(struct session *session, bool back)
+static void recover_tell(struct session *session, bool back)
 {
     char what[200], now[192], line[40] = "";
     struct running_cell *run = &session->run;
@@ -373,7 +373,7 @@ enum pace step_killing(void *owner)
         log_line("session.stuck", session->name,
                  "its interpreter does not die");
     if (!runs_again(session, back))
-        tell(session, back);
+        recover_tell(session, back);
     if (back)
         return go_back(session);
     session_drop_interpreter(session);

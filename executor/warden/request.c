@@ -5,7 +5,8 @@
  * close) cannot wait in its queue behind that cell. */
 #include "executor/warden/session_steps.h"
 
-static void append(struct session *session, struct peer_request *request)
+static void request_append(struct session *session,
+                           struct peer_request *request)
 {
     struct peer_request **last = &session->first;
     while (*last)
@@ -54,7 +55,7 @@ static void ask_run(struct session *session, struct peer_request *request)
         request_free(waiting);
         return;
     } else {
-        append(session, request);
+        request_append(session, request);
         return;
     }
     request_free(request);
@@ -127,7 +128,7 @@ void session_ask(struct session *session, struct peer_request *request)
     default:
         break;
     }
-    append(session, request);
+    request_append(session, request);
 }
 
 /* In SENDING and OPENING a step is in the middle of the first request: it

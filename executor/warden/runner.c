@@ -85,7 +85,7 @@ struct orphan {
 
 static void on_channel(void *owner, int events);
 
-static void enter(struct runner *runner, enum runner_state next)
+static void runner_enter(struct runner *runner, enum runner_state next)
 {
     machine_go(&runner->machine, next);
 }
@@ -111,7 +111,7 @@ static void die(struct runner *runner, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(runner->cause, sizeof(runner->cause), format, arguments);
     va_end(arguments);
-    enter(runner, DEAD);
+    runner_enter(runner, DEAD);
     listen_to(runner);
     if (runner->process) {
         syscall(SYS_pidfd_send_signal, watch_fd(runner->process), SIGKILL, NULL,
@@ -199,7 +199,8 @@ static bool shows_itself(struct runner *runner)
 }
 
 /* The first READY ends STARTING; all else before it is ignored. */
-static void take_frame(struct runner *runner, const struct guest_frame *frame)
+static void runner_take_frame(struct runner *runner,
+                              const struct guest_frame *frame)
 {
     if (runner->machine.state == STARTING) {
         if (frame->type != GUEST_READY)
@@ -208,7 +209,7 @@ static void take_frame(struct runner *runner, const struct guest_frame *frame)
             die(runner, "it did not show itself");
             return;
         }
-        enter(runner, READY);
+        runner_enter(runner, READY);
         runner_spare(runner, !runner->zygote);
         runner->events.on_ready(runner->events.owner, runner);
         return;
@@ -264,7 +265,7 @@ static bool take_next(struct runner *runner)
         die(runner, "it sent more than %d frames in one cell", MAX_FRAMES);
         return false;
     }
-    take_frame(runner, &frame);
+    runner_take_frame(runner, &frame);
     if (runner->freed)
         return false;
     buf_drop(&runner->input, total);
@@ -273,27 +274,27 @@ static bool take_next(struct runner *runner)
     return runner->machine.state != DEAD && !runner->paused;
 }
 
-static void release(struct runner *runner)
+static void runner_release(struct runner *runner)
 {
     buf_finish(&runner->input);
     buf_finish(&runner->unsent);
     free(runner);
 }
 
-static void take_frames(struct runner *runner)
+static void runner_take_frames(struct runner *runner)
 {
     runner->reading = true;
     while (take_next(runner))
         ;
     runner->reading = false;
     if (runner->freed)
-        release(runner);
+        runner_release(runner);
 }
 
 /* The other end is closed: it is ending, or its code closed the channel. It is
  * declared dead later, from the loop, as this may be called in the middle of
  * sending. */
-static void hang_up(struct runner *runner)
+static void runner_hang_up(struct runner *runner)
 {
     buf_finish(&runner->unsent);
     if (runner->hung_up || runner->machine.state == DEAD)
@@ -319,7 +320,7 @@ static void write_unsent(struct runner *runner)
         sent = send_unsent(runner);
     }
     if (sent < 0 && errno != EAGAIN) {
-        hang_up(runner);
+        runner_hang_up(runner);
         return;
     }
     if (sent > 0) {
@@ -349,11 +350,11 @@ static void read_channel(struct runner *runner)
     if (got < 0 && errno == EAGAIN)
         return;
     if (got <= 0) {
-        hang_up(runner);
+        runner_hang_up(runner);
         return;
     }
     runner->input.len += (size_t)got;
-    take_frames(runner);
+    runner_take_frames(runner);
 }
 
 static void on_channel(void *owner, int events)
@@ -385,7 +386,7 @@ static void on_forked(void *owner, int pidfd)
         return;
     }
     adopt(runner, pidfd);
-    enter(runner, STARTING);
+    runner_enter(runner, STARTING);
     listen_to(runner); /* its first frame may be there already */
 }
 
@@ -399,8 +400,8 @@ static int make_channel(struct runner *runner)
     return pair[1];
 }
 
-static struct runner *make(uv_loop_t *loop, struct box *box,
-                           struct runner_events events)
+static struct runner *runner_make(uv_loop_t *loop, struct box *box,
+                                  struct runner_events events)
 {
     struct runner *runner = allocate(sizeof(*runner));
     machine_init(&runner->machine, &kind, runner, UNBORN);
@@ -418,7 +419,7 @@ struct runner *runner_new(uv_loop_t *loop, struct zygote *zygote,
                           const struct runner_request *request,
                           struct runner_events events)
 {
-    struct runner *runner = make(loop, request->box, events);
+    struct runner *runner = runner_make(loop, request->box, events);
     struct child_process *child = &runner->child;
     memcpy(child->ends + 1, request->pipes, sizeof(request->pipes));
     child->ends[0] = make_channel(runner);
@@ -446,13 +447,14 @@ struct runner *runner_split(struct runner *parent)
 {
     struct err err;
     struct guest_frame ask = { .type = GUEST_SNAPSHOT };
-    struct runner *runner = make(parent->loop, parent->box, parent->events);
+    struct runner *runner =
+        runner_make(parent->loop, parent->box, parent->events);
     int end = make_channel(runner);
     if (end < 0) {
         runner_free(runner);
         return NULL;
     }
-    enter(runner, STARTING);
+    runner_enter(runner, STARTING);
     listen_to(runner);
     parent->outgoing = end; /* closed when it is sent, or with the parent */
     if (!runner_send(parent, &ask, &err))
@@ -501,7 +503,7 @@ void runner_free(struct runner *runner)
     alarm_free(runner->last_words);
     runner->freed = true;
     if (!runner->reading)
-        release(runner);
+        runner_release(runner);
 }
 
 /* ----------------------------------------------------------------- cells */
@@ -602,7 +604,7 @@ void runner_pause(struct runner *runner, bool pause)
     runner->paused = pause;
     listen_to(runner);
     if (!pause && !runner->reading)
-        take_frames(runner);
+        runner_take_frames(runner);
 }
 
 bool runner_is_ready(const struct runner *runner)

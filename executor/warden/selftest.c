@@ -100,7 +100,7 @@ struct selftest {
 
 static const char session_name[] = "selftest";
 
-static void ask(struct selftest *selftest, struct frame frame)
+static void selftest_ask(struct selftest *selftest, struct frame frame)
 {
     CLEANUP(buf_finish) struct buf body;
     struct err err;
@@ -126,7 +126,7 @@ static bool as_expected(const struct selftest *selftest,
            (!rows[row].result || view_is(got, rows[row].result));
 }
 
-static void judge(struct selftest *selftest, const struct cell *cell)
+static void selftest_judge(struct selftest *selftest, const struct cell *cell)
 {
     size_t row = selftest->row;
     bool good = as_expected(selftest, cell);
@@ -162,7 +162,7 @@ static void on_frame(struct peer *peer, const struct frame *frame)
     if (frame->type == FRAME_FAILED && selftest->err.kind == ERR_NONE)
         failed_as(&selftest->err, &frame->error);
     else if (frame->type == FRAME_DONE)
-        judge(selftest, &frame->cell);
+        selftest_judge(selftest, &frame->cell);
     alarm_set(selftest->alarm, 0);
 }
 
@@ -201,11 +201,11 @@ static void run_row(struct selftest *selftest)
     char call[24];
     snprintf(call, sizeof(call), "row-%zu", selftest->row);
     alarm_set(selftest->alarm, SELFTEST_MS);
-    ask(selftest, (struct frame){
-                      .type = FRAME_RUN,
-                      .call = view_of(call),
-                      .code = view_of(rows[selftest->row].code),
-                  });
+    selftest_ask(selftest, (struct frame){
+                               .type = FRAME_RUN,
+                               .call = view_of(call),
+                               .code = view_of(rows[selftest->row].code),
+                           });
 }
 
 static void on_alarm(void *owner)
@@ -214,7 +214,7 @@ static void on_alarm(void *owner)
     if (!selftest->started) {
         selftest->started = true;
         alarm_set(selftest->alarm, SELFTEST_MS);
-        ask(selftest, (struct frame){ .type = FRAME_OPEN });
+        selftest_ask(selftest, (struct frame){ .type = FRAME_OPEN });
         return;
     }
     if (selftest->ended)
@@ -227,7 +227,7 @@ static void on_alarm(void *owner)
         return;
     }
     selftest->ended = true;
-    ask(selftest, (struct frame){ .type = FRAME_CLOSE });
+    selftest_ask(selftest, (struct frame){ .type = FRAME_CLOSE });
     selftest->on_end(selftest->owner, failed ? &selftest->err : NULL);
 }
 

@@ -110,7 +110,7 @@ static void on_sent(uv_write_t *write, int status)
 
 /* Takes the bytes. A peer that does not read first makes its sessions wait, and
  * is disconnected at MAX_BACKLOG_BYTES. */
-static void write_bytes(struct peer_conn *conn, struct buf bytes)
+static void server_write_bytes(struct peer_conn *conn, struct buf bytes)
 {
     bool lagged = peer_lags(&conn->peer);
     struct sent_bytes *sending = allocate(sizeof(*sending));
@@ -142,7 +142,7 @@ static void send_frame(struct peer *peer, const struct frame *frame)
         return;
     buf_init(&bytes, MAX_FRAME_BYTES + FRAME_HEADER_BYTES);
     if (frame_encode(&schema_frame, frame, &bytes, &err)) {
-        write_bytes(conn, bytes);
+        server_write_bytes(conn, bytes);
         return;
     }
     buf_finish(&bytes);
@@ -159,8 +159,8 @@ static void greet(struct peer_conn *conn, const struct frame *hello)
     peer_answer(&conn->peer, hello->ref, conn->server->welcome);
 }
 
-static bool take_frame(struct peer_conn *conn, struct view body,
-                       struct err *err)
+static bool server_take_frame(struct peer_conn *conn, struct view body,
+                              struct err *err)
 {
     struct peer_request *request = request_new(&conn->peer, body, err);
     if (!request)
@@ -188,7 +188,7 @@ static bool has_enough(const struct peer_conn *conn)
 
 /* Handles whole frames, until there are enough. A session may break the
  * connection meanwhile. */
-static bool take_frames(struct peer_conn *conn, struct err *err)
+static bool server_take_frames(struct peer_conn *conn, struct err *err)
 {
     size_t at = 0, total = 0;
     bool good = true;
@@ -199,7 +199,7 @@ static bool take_frames(struct peer_conn *conn, struct err *err)
             break;
         struct view body = { rest.data + FRAME_HEADER_BYTES,
                              total - FRAME_HEADER_BYTES };
-        good = take_frame(conn, body, err);
+        good = server_take_frame(conn, body, err);
         at += total;
     }
     buf_drop(&conn->input, at);
@@ -231,7 +231,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *bytes)
 static void look(struct peer_conn *conn)
 {
     struct err err;
-    if (!take_frames(conn, &err)) {
+    if (!server_take_frames(conn, &err)) {
         log_line("connection.refused", NULL, "%s", err.text);
         peer_fail(&conn->peer, 0, &err);
         break_conn(conn);

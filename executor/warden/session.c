@@ -426,7 +426,8 @@ static enum pace opened(struct session *session)
     return AGAIN;
 }
 
-static void begin(struct session *session, struct interpreter *interpreter)
+static void session_use_interpreter(struct session *session,
+                                    struct interpreter *interpreter)
 {
     struct interpreter_events events = {
         .on_ready = on_progress,
@@ -449,7 +450,7 @@ static enum pace find_interpreter(struct session *session)
     struct interpreter *ready =
         pool_take(all->pool, session->profile, &session->limits);
     if (ready) {
-        begin(session, ready);
+        session_use_interpreter(session, ready);
         return AGAIN;
     }
     session->box_request.on_answer = on_progress;
@@ -458,7 +459,7 @@ static enum pace find_interpreter(struct session *session)
     return boxes_take(all->boxes, &session->box_request) ? AGAIN : WAIT;
 }
 
-static enum pace be_born(struct session *session)
+static enum pace session_be_born(struct session *session)
 {
     struct sessions *all = session->sessions;
     struct zygote *zygote = pool_zygote(all->pool, session->profile);
@@ -467,8 +468,8 @@ static enum pace be_born(struct session *session)
     if (!box_limit(box, &session->limits, &err))
         return fail_open(session, &err);
     session->box_request.box = NULL;
-    begin(session,
-          interpreter_new(all->loop, zygote, box, &session->limits, true));
+    session_use_interpreter(session, interpreter_new(all->loop, zygote, box,
+                                                     &session->limits, true));
     return WAIT;
 }
 
@@ -502,7 +503,7 @@ static enum pace step_opening(void *owner)
         return fail_open(session, &session->box_request.err);
     if (session->box_request.waiting)
         return WAIT;
-    return session->box_request.box ? be_born(session)
+    return session->box_request.box ? session_be_born(session)
                                     : find_interpreter(session);
 }
 

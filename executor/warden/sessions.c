@@ -41,7 +41,8 @@ static struct session **bucket(struct sessions *sessions, struct view name)
 }
 
 /* A session that is closing is found by nobody: its name is free. */
-static struct session *find(struct sessions *sessions, struct view name)
+static struct session *sessions_find(struct sessions *sessions,
+                                     struct view name)
 {
     struct session *session = *bucket(sessions, name);
     while (session &&
@@ -155,7 +156,7 @@ static void answer_sessions(struct sessions *sessions,
 void sessions_ask(struct sessions *sessions, struct peer_request *request)
 {
     const struct frame *frame = &request->frame;
-    struct session *session = find(sessions, frame->session);
+    struct session *session = sessions_find(sessions, frame->session);
     struct err err = { 0 };
     if (frame->type == FRAME_SESSIONS) {
         answer_sessions(sessions, request);
@@ -179,17 +180,17 @@ void sessions_ask(struct sessions *sessions, struct peer_request *request)
     request_free(request);
 }
 
-static void leave(struct session *session, void *peer)
+static void sessions_leave_one(struct session *session, void *peer)
 {
     session_leave(session, peer);
 }
 
 void sessions_leave(struct sessions *sessions, struct peer *peer)
 {
-    do_to_all(sessions, leave, peer);
+    do_to_all(sessions, sessions_leave_one, peer);
 }
 
-static void hold(struct session *session, void *with)
+static void sessions_hold_one(struct session *session, void *with)
 {
     (void)with;
     session_hold(session);
@@ -197,10 +198,10 @@ static void hold(struct session *session, void *with)
 
 void sessions_hold(struct sessions *sessions)
 {
-    do_to_all(sessions, hold, NULL);
+    do_to_all(sessions, sessions_hold_one, NULL);
 }
 
-static void run(struct session *session, void *with)
+static void sessions_run_one(struct session *session, void *with)
 {
     (void)with;
     session_run(session);
@@ -208,7 +209,7 @@ static void run(struct session *session, void *with)
 
 void sessions_caught_up(struct sessions *sessions)
 {
-    do_to_all(sessions, run, NULL);
+    do_to_all(sessions, sessions_run_one, NULL);
 }
 
 void sessions_remove(struct sessions *sessions, struct session *session)

@@ -399,7 +399,7 @@ const struct setting_table settings_table = {
 
 /* Beside our own executable, as in the build tree, or where it is installed;
  * never by PATH. *path: where the operator says that it is, or NULL. */
-static bool find_program(char **path, const char *name)
+static bool settings_find_program(char **path, const char *name)
 {
     static const char *const places[] = { ".", QUERN_LIBEXEC };
     char own[PATH_MAX / 2] = "";
@@ -422,10 +422,10 @@ static bool find_program(char **path, const char *name)
 
 static bool find_programs(struct executor_settings *settings)
 {
-    return find_program(&settings->box_path, "quern-box") &&
-           find_program(&settings->guest_path, "quern-guest") &&
+    return settings_find_program(&settings->box_path, "quern-box") &&
+           settings_find_program(&settings->guest_path, "quern-guest") &&
            (!settings->hosts ||
-            find_program(&settings->proxy_path, "quern-proxy"));
+            settings_find_program(&settings->proxy_path, "quern-proxy"));
 }
 
 /* Without a box nothing would keep code from going past the proxy, or from

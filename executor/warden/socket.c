@@ -44,7 +44,7 @@ bool user_find(const struct executor_settings *settings, struct user_ids *ids,
     return true;
 }
 
-static bool fail(struct err *err, const char *path)
+static bool socket_fail(struct err *err, const char *path)
 {
     return err_set(err, ERR_REJECT, "bad_setting", "%s: %s", path,
                    strerror(errno));
@@ -88,7 +88,7 @@ static bool make_way(const char *path, struct err *err)
     if (lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "--executor %s: exists and is not a socket", path);
-    return unlink(path) == 0 || errno == ENOENT || fail(err, path);
+    return unlink(path) == 0 || errno == ENOENT || socket_fail(err, path);
 }
 
 static bool hand_over(const struct executor_settings *settings,
@@ -105,8 +105,8 @@ static bool hand_over(const struct executor_settings *settings,
     bool root = geteuid() == 0;
     if ((root || settings->group) &&
         chown(path, root ? ids.uid : (uid_t)-1, ids.gid) < 0)
-        return fail(err, path);
-    return chmod(path, settings->mode) == 0 || fail(err, path);
+        return socket_fail(err, path);
+    return chmod(path, settings->mode) == 0 || socket_fail(err, path);
 }
 
 int socket_bind(const struct executor_settings *settings, struct user_ids ids,
@@ -135,7 +135,7 @@ int socket_bind(const struct executor_settings *settings, struct user_ids ids,
     int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
     umask(before);
     if (bound < 0) {
-        fail(err, path);
+        socket_fail(err, path);
         return -1;
     }
     /* Who connects now waits until the self-test is over. */
@@ -158,12 +158,12 @@ static bool drop_rights(void)
 bool user_drop(struct user_ids ids, struct err *err)
 {
     if (geteuid() != 0)
-        return drop_rights() || fail(err, "capabilities");
+        return drop_rights() || socket_fail(err, "capabilities");
     /* Groups first, then the group, then the user: afterwards root is gone, and
      * with it the right to change the others. */
     if (setgroups(0, NULL) < 0 || setresgid(ids.gid, ids.gid, ids.gid) < 0 ||
         setresuid(ids.uid, ids.uid, ids.uid) < 0)
-        return fail(err, "change of user");
+        return socket_fail(err, "change of user");
     return true;
 }
 

@@ -89,7 +89,7 @@ void tool_end(struct session *session)
             close_call(tools, &tools->open[i]);
 }
 
-static void pass_on(struct session *session, const struct open_call *open)
+static void tool_pass_on(struct session *session, const struct open_call *open)
 {
     const struct session_call *call = session->run.call;
     peer_answer(call->peer, call->ref,
@@ -107,7 +107,7 @@ void tool_ask_again(struct session *session)
     struct tools *tools = &session->run.tools;
     for (size_t i = 0; i < MAX_OPEN_QUESTIONS; i++)
         if (tools->open[i].number > 0)
-            pass_on(session, &tools->open[i]);
+            tool_pass_on(session, &tools->open[i]);
 }
 
 /* ----------------------------------------------------------- being asked */
@@ -128,8 +128,8 @@ static bool is_too_fast(struct tools *tools)
 }
 
 /* False: err says why, and the guest gets it as the answer. */
-static bool refuse(struct session *session, struct tools *tools,
-                   const struct guest_frame *frame, struct err *err)
+static bool tool_refuse(struct session *session, struct tools *tools,
+                        const struct guest_frame *frame, struct err *err)
 {
     if (session->machine.state != SESSION_RUNNING)
         return err_set(err, ERR_REJECT, "cell_ended", "the cell is stopped");
@@ -180,7 +180,7 @@ void tool_ask(struct session *session, const struct guest_frame *frame)
     struct tools *tools = &session->run.tools;
     struct err err;
     tools->asked++;
-    if (!refuse(session, tools, frame, &err)) {
+    if (!tool_refuse(session, tools, frame, &err)) {
         struct guest_frame answer = {
             .number = frame->number,
             .error = { .name = view_of(err.code), .value = view_of(err.text) },
@@ -197,7 +197,7 @@ void tool_ask(struct session *session, const struct guest_frame *frame)
     open->data = arena_copy(&open->arena, frame->data);
     tools->waits++;
     stop_clock(session);
-    pass_on(session, open);
+    tool_pass_on(session, open);
 }
 
 /* Only an answer to an open call of the present run goes to the guest: numbers

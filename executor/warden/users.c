@@ -287,7 +287,7 @@ static bool make_pool(struct users *users, struct user_ids ids)
 
 /* ------------------------------------------------------------------ the ids */
 
-static bool is_ours(const struct users *users, uid_t id)
+static bool users_own(const struct users *users, uid_t id)
 {
     for (size_t i = 0; i < users->blocks; i++)
         if (id >= users->firsts[i] && id - users->firsts[i] < users->sizes[i])
@@ -318,7 +318,7 @@ static size_t find_used(const struct users *users, uid_t *used)
     for (struct dirent *entry; proc && (entry = readdir(proc));)
         if (isdigit((unsigned char)entry->d_name[0]) &&
             fstatat(dirfd(proc), entry->d_name, &status, 0) == 0 &&
-            is_ours(users, status.st_uid) &&
+            users_own(users, status.st_uid) &&
             !contains(used, count, status.st_uid))
             used[count++] = status.st_uid;
     if (proc)
@@ -342,7 +342,7 @@ static void look_again(struct users *users)
     free(used);
 }
 
-static void fill(struct users *users)
+static void users_fill(struct users *users)
 {
     for (size_t i = 0; i < users->blocks; i++)
         users->room += users->sizes[i];
@@ -419,7 +419,7 @@ bool users_open(struct users **opened, const struct executor_settings *settings,
         return true;
     }
     if (find_pool(users, settings, ids)) {
-        fill(users);
+        users_fill(users);
         return true;
     }
     give_up_blocks(users);

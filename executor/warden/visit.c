@@ -31,7 +31,7 @@ struct visit {
  * threads of this process, and would find the warden's. Before anything is
  * done, the capabilities are gone that entering the namespace gave: a file that
  * leads elsewhere must meet no more rights than the box's user has. */
-static int run(void *argument)
+static int visit_run(void *argument)
 {
     struct visit *task = argument;
     if (setns(task->user_namespace, CLONE_NEWUSER) == 0 && box_become_user() &&
@@ -56,7 +56,7 @@ bool visit(const struct box *box, void (*act)(void *context), void *context)
     sigset_t all, before;
     sigfillset(&all); /* a handler would run as the box's user, in our memory */
     sigprocmask(SIG_SETMASK, &all, &before);
-    pid_t pid = clone(run, stack + STACK_BYTES,
+    pid_t pid = clone(visit_run, stack + STACK_BYTES,
                       CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
     int error = errno;
     while (pid > 0 && waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)

@@ -35,7 +35,7 @@ static void list(void *context)
     listing_read(task->listing, task->workspace);
 }
 
-static void put(void *context)
+static void workspace_put(void *context)
 {
     struct workspace_task *task = context;
     const struct frame *frame = task->frame;
@@ -64,7 +64,7 @@ bool session_put(const struct session *session, const struct frame *frame,
                  struct err *err)
 {
     struct workspace_task task = { .frame = frame, .err = err };
-    return carry_out(session, &task, put);
+    return carry_out(session, &task, workspace_put);
 }
 
 /* NOLINTBEGIN(readability-non-const-parameter): the task sets them */

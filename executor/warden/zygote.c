@@ -101,7 +101,7 @@ static void unlink_child(struct child_process **link,
 
 /* ------------------------------------------------------------ up and down */
 
-static void release(struct parent *parent)
+static void parent_release(struct parent *parent)
 {
     buf_finish(&parent->input);
     close_fd(&parent->sent_fd);
@@ -120,7 +120,7 @@ static void end_parent(struct parent *parent)
     close_fd(&parent->process);
     parent->ended = true;
     if (!parent->reading)
-        release(parent);
+        parent_release(parent);
 }
 
 /* Tells those who wait now, not those who ask again because of it: that would
@@ -138,7 +138,7 @@ static void refuse_wanted(struct zygote *zygote)
     }
 }
 
-static void go_down(struct parent *parent, const char *why)
+static void parent_go_down(struct parent *parent, const char *why)
 {
     struct zygote *zygote = parent->zygote;
     bool forks = parent == zygote->now;
@@ -182,7 +182,8 @@ static void succeed(struct zygote *zygote)
 
 /* The fork may have been forgotten meanwhile: then the new process ends by
  * itself when it finds its channel closed. */
-static void take_answer(struct parent *parent, const struct guest_frame *frame)
+static void parent_take_answer(struct parent *parent,
+                               const struct guest_frame *frame)
 {
     struct zygote *zygote = parent->zygote;
     int pidfd = take_fd(&parent->sent_fd);
@@ -215,7 +216,8 @@ const char *zygote_libraries(const struct zygote *zygote)
     return zygote->libraries;
 }
 
-static bool take_frame(struct parent *parent, struct view body, struct err *err)
+static bool parent_take_frame(struct parent *parent, struct view body,
+                              struct err *err)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct zygote *zygote = parent->zygote;
@@ -227,13 +229,13 @@ static bool take_frame(struct parent *parent, struct view body, struct err *err)
     else if (parent == zygote->next)
         return true;
     else if (frame.type == GUEST_FORKED || frame.pid == 0)
-        take_answer(parent, &frame);
+        parent_take_answer(parent, &frame);
     else if (frame.type == GUEST_EXITED)
         take_exit(zygote, &frame);
     return true;
 }
 
-static bool take_frames(struct parent *parent, struct err *err)
+static bool parent_take_frames(struct parent *parent, struct err *err)
 {
     while (!parent->ended) {
         size_t total = 0;
@@ -244,7 +246,7 @@ static bool take_frames(struct parent *parent, struct err *err)
             return true;
         struct view body = { bytes.data + FRAME_HEADER_BYTES,
                              total - FRAME_HEADER_BYTES };
-        if (!take_frame(parent, body, err))
+        if (!parent_take_frame(parent, body, err))
             return false;
         buf_drop(&parent->input, total);
     }
@@ -256,12 +258,12 @@ static void handle(struct parent *parent)
     struct zygote *zygote = parent->zygote;
     struct err err;
     parent->reading = true;
-    bool good = take_frames(parent, &err);
+    bool good = parent_take_frames(parent, &err);
     parent->reading = false;
     if (parent->ended)
-        release(parent);
+        parent_release(parent);
     else if (!good)
-        go_down(parent, err.text);
+        parent_go_down(parent, err.text);
     ask_next(zygote);
 }
 
@@ -278,7 +280,7 @@ static void on_channel(void *owner, int events)
     if (got < 0 && errno == EAGAIN)
         return;
     if (got <= 0) {
-        go_down(parent, "quern-guest ended");
+        parent_go_down(parent, "quern-guest ended");
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -311,7 +313,7 @@ static void load_next(struct zygote *zygote)
     int pid = spawn(zygote->loop, argv, pair[1]);
     close(pair[1]);
     if (pid < 0) {
-        go_down(parent, "it could not be started");
+        parent_go_down(parent, "it could not be started");
         return;
     }
     parent->process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -322,7 +324,7 @@ static void on_loading(void *owner)
 {
     struct zygote *zygote = owner;
     if (zygote->next && !zygote->next->ready)
-        go_down(zygote->next, "it does not get ready");
+        parent_go_down(zygote->next, "it does not get ready");
     else if (!zygote->next)
         load_next(zygote);
 }
@@ -331,7 +333,7 @@ static void on_no_answer(void *owner)
 {
     struct zygote *zygote = owner;
     if (zygote->now)
-        go_down(zygote->now, "no answer");
+        parent_go_down(zygote->now, "no answer");
 }
 
 struct zygote *zygote_new(uv_loop_t *loop,
@@ -425,7 +427,7 @@ static void ask_next(struct zygote *zygote)
         return;
     child->number = ++zygote->numbers;
     if (!send_fork(zygote, child, &err)) {
-        go_down(zygote->now, err.text); /* the next one is asked */
+        parent_go_down(zygote->now, err.text); /* the next one is asked */
         return;
     }
     zygote->wanted = child->next;

@@ -80,7 +80,7 @@ int app_fail_err(struct app *app, const struct err *err)
     return app_fail(app, &error);
 }
 
-static void cleanup_fd(const int *fd)
+static void app_cleanup_fd(const int *fd)
 {
     if (*fd > STDIN_FILENO)
         close(*fd);
@@ -89,7 +89,7 @@ static void cleanup_fd(const int *fd)
 char *read_text(const char *path, size_t max, size_t *size, struct err *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
-    CLEANUP(cleanup_fd)
+    CLEANUP(app_cleanup_fd)
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     char *text = malloc(max + 2);
     ssize_t n = fd < 0 ? -1 : 1;

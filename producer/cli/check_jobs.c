@@ -199,7 +199,8 @@ static void check_jobs_ended(struct check *check,
 
 /* Counts the job and checks it by its state. Sets IS_JOB, which
  * check_leftovers() needs for every job that is there. */
-static void judge(struct check *check, const struct checked_job *facts)
+static void check_judge_job(struct check *check,
+                            const struct checked_job *facts)
 {
     static void (*const by_state[])(struct check *,
                                     const struct checked_job *) = {
@@ -267,7 +268,7 @@ void check_job(struct check *check, const char *key, const char *rest)
                     VIEW_ARG(view_head(facts.values[STATE], 32)));
     } else {
         facts.place = places_of(&check->places, view_of(facts.id));
-        judge(check, &facts);
+        check_judge_job(check, &facts);
     }
 }
 

@@ -17,8 +17,9 @@ static struct view check_places_text_of(const redisReply *reply)
 
 /* Notes that the key names the job. NULL: the name is no job id, which is a
  * fault. */
-static struct check_place *note(struct check *check, const char *key,
-                                struct view id, uint32_t where)
+static struct check_place *check_note_place(struct check *check,
+                                            const char *key, struct view id,
+                                            uint32_t where)
 {
     struct check_place *place;
 
@@ -83,7 +84,7 @@ static void note_entry(struct check *check, const char *key,
         check_fault(check, key, "entry %.*s names no job", VIEW_ARG(name));
         return;
     }
-    place = note(check, key, id, IN_STREAM);
+    place = check_note_place(check, key, id, IN_STREAM);
     if (!place)
         return;
     if (place->mark && place->mark != mark_of(name))
@@ -154,7 +155,7 @@ static void note_element(struct check *check, const char *key,
 
     if (at > 0 && at <= body.len && body.len - at + 1 >= ID_LEN)
         id = (struct view){ body.data + at - 1, ID_LEN };
-    place = note(check, key, id, IN_LANE);
+    place = check_note_place(check, key, id, IN_LANE);
 
     if (!place)
         return;
@@ -250,7 +251,8 @@ static void note_zset(struct check *check, const char *key, uint32_t where)
 
             if (where == DEAD && view_starts(id, "entry-"))
                 continue; /* it came in, and was no job */
-            note(check, key, id, first ? IN_LINE | FIRST_IN_LINE : where);
+            check_note_place(check, key, id,
+                             first ? IN_LINE | FIRST_IN_LINE : where);
         }
     }
 }
@@ -260,7 +262,8 @@ static void note_set(struct check *check, const char *key, uint32_t where)
     CLEANUP(cleanup_asked) redisReply *all = CHECK_ASK(check, "SMEMBERS", key);
 
     for (size_t i = 0; all && i < all->elements; i++)
-        note(check, key, check_places_text_of(all->element[i]), where);
+        check_note_place(check, key, check_places_text_of(all->element[i]),
+                         where);
 }
 
 static void note_unique(struct check *check, const char *key)
@@ -268,7 +271,7 @@ static void note_unique(struct check *check, const char *key)
     CLEANUP(cleanup_asked) redisReply *id = CHECK_ASK(check, "GET", key);
 
     if (id && id->type == REDIS_REPLY_STRING)
-        note(check, key, check_places_text_of(id), UNIQUE);
+        check_note_place(check, key, check_places_text_of(id), UNIQUE);
 }
 
 /* In refs: of a blob, jobs and schedules that keep it from expiring have the
@@ -280,8 +283,8 @@ static void note_refs(struct check *check, const char *key)
 
     for (size_t i = 0; ids && i < ids->elements; i++)
         if (!view_starts(check_places_text_of(ids->element[i]), "schedule:"))
-            note(check, key, check_places_text_of(ids->element[i]),
-                 NEEDS_BLOBS);
+            check_note_place(check, key, check_places_text_of(ids->element[i]),
+                             NEEDS_BLOBS);
 }
 
 /* --- what has to expire --------------------------------------------------- */
@@ -296,7 +299,7 @@ static bool is_endless(struct check *check, const char *key)
 static void note_endless(struct check *check, const char *key, const char *id)
 {
     if (is_endless(check, key))
-        note(check, key, view_of(id), ENDLESS);
+        check_note_place(check, key, view_of(id), ENDLESS);
 }
 
 static void check_expiry(struct check *check, const char *key)

@@ -9,7 +9,7 @@
 
 /* --- queues --------------------------------------------------------------- */
 
-static bool has_word(const char *words, const char *word)
+static bool doctor_has_word(const char *words, const char *word)
 {
     size_t len = strlen(word);
 
@@ -38,7 +38,7 @@ static struct serving_counts count_serving(const struct quern_workers *workers,
     for (size_t i = 0; i < workers->count; i++) {
         const struct quern_worker *worker = &workers->items[i];
 
-        if (worker->seen_at == 0 || !has_word(worker->queues, queue))
+        if (worker->seen_at == 0 || !doctor_has_word(worker->queues, queue))
             continue;
         if (worker->draining || strcmp(worker->mode, "serving") != 0)
             all.leaving++;

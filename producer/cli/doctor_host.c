@@ -20,7 +20,7 @@
 
 enum { GREETING_S = 3, WELCOME_BYTES = 8192 };
 
-static void cleanup_fd(const int *fd)
+static void doctor_cleanup_fd(const int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -47,7 +47,7 @@ static int executor_connect(void)
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
     int fault = errno;
-    cleanup_fd(&fd);
+    doctor_cleanup_fd(&fd);
     errno = fault;
     return -1;
 }
@@ -79,7 +79,7 @@ static struct view receive_frame(int fd, char *bytes)
 static bool greet_executor(struct frame *welcome, char *bytes,
                            struct arena *arena, int *fault)
 {
-    CLEANUP(cleanup_fd) int fd = executor_connect();
+    CLEANUP(doctor_cleanup_fd) int fd = executor_connect();
     CLEANUP(buf_finish) struct buf out;
     const struct frame hello = { .type = FRAME_HELLO };
     struct err err;
@@ -188,7 +188,7 @@ static char *verdict_in(char *said)
 
 /* Takes the first line of *rest, without blanks at its head; *rest NULL: there
  * was no further one. */
-static char *next_line(char **rest)
+static char *doctor_next_line(char **rest)
 {
     char *line = *rest;
     char *end = strchrnul(line, '\n');
@@ -206,7 +206,7 @@ static char *take_remedies(char **rest)
     char *end = remedies;
 
     while (*rest && strncmp(*rest, "    ", 4) == 0) {
-        char *line = next_line(rest);
+        char *line = doctor_next_line(rest);
         size_t len = strlen(line);
 
         if (end > remedies)
@@ -241,7 +241,7 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
 {
     struct diagnosis diagnosis = diagnose_silence(fault);
     char *rest = verdict_in(said);
-    char *verdict = next_line(&rest);
+    char *verdict = doctor_next_line(&rest);
     char *remedies = take_remedies(&rest);
 
     if (boxed)
@@ -252,7 +252,7 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
         find(doctor, FAULT, "executor",
              remedies ? remedies : "run quern-executor --check", "%s", verdict);
     while (rest && strncmp(rest, "  ", 2) == 0) {
-        char *lack = next_line(&rest);
+        char *lack = doctor_next_line(&rest);
 
         find(doctor, WARNING, "walls", take_remedies(&rest), "%s", lack);
     }
@@ -265,7 +265,7 @@ void check_executor(struct doctor *doctor)
 {
     char path[PATH_MAX + 32];
     char said[8192];
-    CLEANUP(cleanup_fd) int fd = -1;
+    CLEANUP(doctor_cleanup_fd) int fd = -1;
     int status, fault;
 
     if (ask_executor(doctor, &fault))
@@ -319,7 +319,7 @@ static bool split_url(const char *url, char *host, size_t size,
 /* 0: somebody takes connections there; else an errno. */
 static int try_address(const struct addrinfo *address)
 {
-    CLEANUP(cleanup_fd)
+    CLEANUP(doctor_cleanup_fd)
     int fd = socket(address->ai_family,
                     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };

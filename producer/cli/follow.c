@@ -366,7 +366,7 @@ static void show_event(struct follower *follow, const struct quern_event *given)
 
 /* --- the end -------------------------------------------------------------- */
 
-static struct view trimmed(struct view text)
+static struct view follow_trimmed(struct view text)
 {
     while (text.len > 0 && byte_is_of(text.data[text.len - 1], " \n\t"))
         text.len--;
@@ -388,7 +388,8 @@ static void show_end(struct follower *follow, const struct result *result)
         show_file(follow->app, &follow->saver, &files[i]);
     if (follow->app->term.json)
         return;
-    if (!view_equal(trimmed(buf_view(&follow->text)), trimmed(result->answer)))
+    if (!view_equal(follow_trimmed(buf_view(&follow->text)),
+                    follow_trimmed(result->answer)))
         what |= SHOW_ANSWER;
     if (!follow->output_shown)
         what |= SHOW_OUTPUT;
@@ -399,10 +400,10 @@ static void show_end(struct follower *follow, const struct result *result)
 static int finish_unread(struct follower *follow)
 {
     struct quern_status status = { .state = (enum quern_state)follow->end };
-    struct view told = trimmed(buf_view(&follow->told));
+    struct view told = follow_trimmed(buf_view(&follow->told));
 
     if (!follow->app->term.json && told.len > 0 &&
-        !view_equal(trimmed(buf_view(&follow->text)), told)) {
+        !view_equal(follow_trimmed(buf_view(&follow->text)), told)) {
         pane_prose(&follow->app->term.out, PLAIN, told);
         pane_line(&follow->app->term.out);
     }
@@ -411,7 +412,7 @@ static int finish_unread(struct follower *follow)
 
 /* The last event has come: reads the result, which has what events may have
  * lost, and shows what has not been shown. */
-static int finish(struct follower *follow)
+static int follow_finish(struct follower *follow)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     CLEANUP(quern_status_finish) struct quern_status status = { 0 };
@@ -484,7 +485,7 @@ static int loop(struct follower *follow, struct quern_watch *watch)
             show_event(follow, &event);
             break;
         case QUERN_END:
-            return finish(follow);
+            return follow_finish(follow);
         case QUERN_BROKEN:
             return app_fail(follow->app, &error);
         case QUERN_NOTHING:

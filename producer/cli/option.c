@@ -13,8 +13,8 @@
 enum { OPTION_INDENT = 29 }; /* of what help says of an option */
 
 /* The value is wrong; why says what it must be. */
-static bool bad(struct err *err, const char *name, const char *value,
-                const struct err *why)
+static bool option_refuse(struct err *err, const char *name, const char *value,
+                          const struct err *why)
 {
     return err_set(err, ERR_REJECT, "bad_setting", "%s is \"%.64s\", %s", name,
                    value, why->text);
@@ -57,7 +57,7 @@ static bool set_amount(uint64_t *number, const struct option *option,
     struct err why = { 0 };
 
     return amount_read(number, &range, value, &why) ||
-           bad(err, name, value, &why);
+           option_refuse(err, name, value, &why);
 }
 
 static bool set_choice(int *choice, const struct option *option,
@@ -66,11 +66,12 @@ static bool set_choice(int *choice, const struct option *option,
     struct err why = { 0 };
 
     return setting_read_word(option_choices(option), value, choice, &why) ||
-           bad(err, name, value, &why);
+           option_refuse(err, name, value, &why);
 }
 
-static bool add_text(struct option_texts *texts, const struct option *option,
-                     const char *value, struct err *err)
+static bool option_add_text(struct option_texts *texts,
+                            const struct option *option, const char *value,
+                            struct err *err)
 {
     if (texts->count == MAX_TEXTS)
         return err_set(err, ERR_REJECT, "bad_setting",
@@ -79,8 +80,9 @@ static bool add_text(struct option_texts *texts, const struct option *option,
     return true;
 }
 
-static bool set_member(struct options *options, const struct option *option,
-                       const char *name, const char *value, struct err *err)
+static bool option_set_member(struct options *options,
+                              const struct option *option, const char *name,
+                              const char *value, struct err *err)
 {
     json_t **members = &options->submit.members;
     uint64_t number;
@@ -128,7 +130,7 @@ bool option_set(struct options *options, const struct option *option,
         *(const char **)place = value;
         return true;
     case OPTION_TEXTS:
-        return add_text(place, option, value, err);
+        return option_add_text(place, option, value, err);
     case OPTION_COUNT:
     case OPTION_TIME:
     case OPTION_BYTES:
@@ -137,7 +139,7 @@ bool option_set(struct options *options, const struct option *option,
     case OPTION_CHOICE:
         return set_choice(place, option, name, value, err);
     case OPTION_MEMBER:
-        return set_member(options, option, name, value, err);
+        return option_set_member(options, option, name, value, err);
     }
     return false;
 }

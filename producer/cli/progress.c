@@ -13,7 +13,7 @@ enum {
     BAR = 20, /* characters */
 };
 
-static uint64_t now_ms(void)
+static uint64_t progress_now_ms(void)
 {
     struct timespec now;
 
@@ -28,7 +28,7 @@ void progress_init(struct progress_bar *progress, struct term *term,
         .pane = term->err.tty && !term->json ? &term->err : NULL,
         .what = what,
         .total = total,
-        .began_ms = now_ms(),
+        .began_ms = progress_now_ms(),
     };
 }
 
@@ -62,7 +62,7 @@ static void draw(const struct progress_bar *progress, uint64_t spent_ms)
 
 void progress_add(struct progress_bar *progress, uint64_t done)
 {
-    uint64_t now = now_ms();
+    uint64_t now = progress_now_ms();
 
     progress->done += done;
     if (!progress->pane || now - progress->began_ms < SILENCE_MS ||

@@ -15,7 +15,7 @@
 
 enum { MAX_COPIES = 999 };
 
-static void cleanup_fd(const int *fd)
+static void save_cleanup_fd(const int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -31,7 +31,8 @@ static bool is_saved(const struct saver *saver, struct view name,
     return false;
 }
 
-static void remember(struct saver *saver, struct view name, struct view sha256)
+static void saver_remember(struct saver *saver, struct view name,
+                           struct view sha256)
 {
     struct saved_file *saved = &saver->saved[saver->count];
 
@@ -73,9 +74,9 @@ static void copy_name(char *text, size_t size, struct view name, int copy)
 
 /* Whether a regular file of that name holds exactly these bytes. O_NONBLOCK: a
  * FIFO of that name must not block us. */
-static bool holds(int dir, const char *name, struct view bytes)
+static bool save_file_holds(int dir, const char *name, struct view bytes)
 {
-    CLEANUP(cleanup_fd)
+    CLEANUP(save_cleanup_fd)
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char piece[16 << 10];
     struct stat facts;
@@ -131,7 +132,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
                        char *written, size_t size, struct err *err)
 {
     for (int copy = 1; copy <= MAX_COPIES; copy++) {
-        CLEANUP(cleanup_fd) int fd = -1;
+        CLEANUP(save_cleanup_fd) int fd = -1;
 
         copy_name(written, size, name, copy);
         fd = openat(dir, written,
@@ -142,7 +143,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
             return torn(dir, written, err);
         if (errno != EEXIST)
             return cannot_write(written, err);
-        if (holds(dir, written, bytes))
+        if (save_file_holds(dir, written, bytes))
             return true;
     }
     return err_set(err, ERR_REJECT, "bad_setting",
@@ -155,7 +156,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
 bool saver_save(struct saver *saver, struct view name, struct view sha256,
                 struct buf *path, struct err *err)
 {
-    CLEANUP(cleanup_fd) int dir = -1;
+    CLEANUP(save_cleanup_fd) int dir = -1;
     CLEANUP(cleanup_free) char *blob = view_dup(sha256);
     CLEANUP(cleanup_free) void *data = NULL;
     CLEANUP(buf_finish) struct buf safe;
@@ -178,6 +179,6 @@ bool saver_save(struct saver *saver, struct view name, struct view sha256,
         !write_file(dir, buf_view(&safe), (struct view){ data, size }, written,
                     sizeof(written), err))
         return false;
-    remember(saver, name, sha256);
+    saver_remember(saver, name, sha256);
     return buf_printf(path, "%s/%s", saver->dir, written);
 }

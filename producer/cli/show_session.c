@@ -22,7 +22,7 @@ static void say_fact(struct pane *out, const char *what, struct view text)
 }
 
 __attribute__((format(printf, 3, 4))) static void
-say(struct pane *out, const char *what, const char *format, ...)
+show_session_say(struct pane *out, const char *what, const char *format, ...)
 {
     char text[256];
     va_list args;
@@ -91,23 +91,25 @@ void show_record(struct app *app, const struct session_record *session)
         json_line(json_from_message(&schema_session_record, session));
         return;
     }
-    say(out, "session", "%.*s of tenant %.*s", VIEW_ARG(session->name),
-        VIEW_ARG(session->tenant));
-    say(out, "used", "%s ago, %" PRIu64 " cell%s", session_age(session),
-        session->cells, session->cells == 1 ? "" : "s");
+    show_session_say(out, "session", "%.*s of tenant %.*s",
+                     VIEW_ARG(session->name), VIEW_ARG(session->tenant));
+    show_session_say(out, "used", "%s ago, %" PRIu64 " cell%s",
+                     session_age(session), session->cells,
+                     session->cells == 1 ? "" : "s");
     if (session->exchanges > 0)
-        say(out, "said", "%" PRIu64 " question%s and answer%s, %s",
-            session->exchanges, session->exchanges == 1 ? "" : "s",
-            session->exchanges == 1 ? "" : "s",
-            term_size(session->history_bytes));
+        show_session_say(out, "said", "%" PRIu64 " question%s and answer%s, %s",
+                         session->exchanges, session->exchanges == 1 ? "" : "s",
+                         session->exchanges == 1 ? "" : "s",
+                         term_size(session->history_bytes));
     say_fact(out, "last job", session->job);
     say_fact(out, "where", session->holder);
     if (session->state != CELL_KEPT)
         say_state(out, session);
     if (session->picture.len > 0)
-        say(out, "variables", "%s", term_size(session->picture_bytes));
+        show_session_say(out, "variables", "%s",
+                         term_size(session->picture_bytes));
     show_missing(out, session);
     show_packages(out, &session->packages);
-    say(out, "files", "%zu", session->files.count);
+    show_session_say(out, "files", "%zu", session->files.count);
     show_workspace(out, &session->files);
 }

@@ -14,8 +14,8 @@ static void cleanup_json(json_t **json)
 }
 
 /* Sets a member of the job to a text. */
-static bool set_text(json_t *job, const char *member, const char *text,
-                     struct err *err)
+static bool submission_set_text(json_t *job, const char *member,
+                                const char *text, struct err *err)
 {
     return !text || json_object_set_new(job, member, json_string(text)) == 0 ||
            err_set(err, ERR_REJECT, "bad_field", "%s is not UTF-8", member);
@@ -85,7 +85,8 @@ static json_t *json_of_bytes(const char *text)
 
 /* Adds "NAME=VALUE". A value that is JSON is taken as JSON (0.2, ["a", "b"]),
  * any other one as a text (low). */
-static bool set_parameter(json_t *map, const char *text, struct err *err)
+static bool submission_set_parameter(json_t *map, const char *text,
+                                     struct err *err)
 {
     const char *equals = strchr(text, '=');
     json_t *value;
@@ -140,7 +141,7 @@ static bool set_maps(json_t *job, const struct submit_options *options,
         const struct option_texts *texts;
         bool (*set)(json_t *map, const char *text, struct err *err);
     } rows[] = {
-        { "parameters", &options->parameters, set_parameter },
+        { "parameters", &options->parameters, submission_set_parameter },
         { "metadata", &options->metadata, set_metadata },
         { "env", &options->env, set_env },
     };
@@ -169,7 +170,7 @@ static char *write_job(const struct submit_options *options,
     json_t *job =
         options->members ? json_copy(options->members) : json_object();
 
-    if (!set_text(job, "prompt", question, err) ||
+    if (!submission_set_text(job, "prompt", question, err) ||
         (cells && !set_cells(job, cells, err)) ||
         !set_schema(job, options->output_schema, err) ||
         !set_maps(job, options, err))

@@ -53,7 +53,7 @@ static struct job_lines *lines_open(const char *path, struct err *err)
     return NULL;
 }
 
-static bool is_blank(const char *text)
+static bool submit_line_is_blank(const char *text)
 {
     return text[strspn(text, " \t\r\n")] == '\0';
 }
@@ -88,7 +88,8 @@ static void lines_read(struct job_lines *lines, struct err *err)
         if (len < 0)
             return;
         lines->number++;
-        if (!is_blank(text) && !keep_line(lines, text, (size_t)len, err))
+        if (!submit_line_is_blank(text) &&
+            !keep_line(lines, text, (size_t)len, err))
             return;
     }
 }

@@ -35,13 +35,13 @@ void term_init(struct term *term, bool json)
     term->json = json;
 }
 
-static void begin(struct pane *pane, enum style style)
+static void pane_begin(struct pane *pane, enum style style)
 {
     if (pane->colour && style != PLAIN)
         fputs(codes[style], pane->file);
 }
 
-static void end(struct pane *pane, enum style style)
+static void pane_end(struct pane *pane, enum style style)
 {
     if (pane->colour && style != PLAIN)
         fputs("\033[0m", pane->file);
@@ -57,11 +57,11 @@ static void put_number(struct pane *pane, enum style style, const char *number)
     fputs(number, pane->file);
     if (pane->colour && *number)
         fputs("\033[0m", pane->file);
-    begin(pane, style);
+    pane_begin(pane, style);
 }
 
-static void put(struct pane *pane, enum style style, enum glyph_use reading,
-                struct view text)
+static void pane_put(struct pane *pane, enum style style,
+                     enum glyph_use reading, struct view text)
 {
     if (text.len == 0)
         return;
@@ -84,9 +84,9 @@ static void put(struct pane *pane, enum style style, enum glyph_use reading,
 static void term_say(struct pane *pane, enum style style,
                      enum glyph_use reading, struct view text)
 {
-    begin(pane, style);
-    put(pane, style, reading, text);
-    end(pane, style);
+    pane_begin(pane, style);
+    pane_put(pane, style, reading, text);
+    pane_end(pane, style);
 }
 
 void pane_name(struct pane *pane, enum style style, struct view text)
@@ -135,9 +135,9 @@ void pane_quote(struct pane *pane, enum style style, const char *bar,
         size_t len = newline ? (size_t)(newline - text.data) + 1 : text.len;
 
         if (!pane->mid_line) {
-            begin(pane, DIM);
+            pane_begin(pane, DIM);
             fputs(bar, pane->file);
-            end(pane, DIM);
+            pane_end(pane, DIM);
         }
         term_say(pane, style, reading, (struct view){ text.data, len });
         text.data += len;

@@ -147,7 +147,7 @@ int verb_approve(struct app *app)
 /* --- on a terminal -------------------------------------------------------- */
 
 /* Reads a line, without its end. False: the input has ended, or Ctrl-C came. */
-static bool read_line(char *line, int size)
+static bool approve_read_line(char *line, int size)
 {
     struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 
@@ -162,7 +162,7 @@ static bool ask_line(struct app *app, const char *question, char *line,
 {
     pane_printf(term_notice(&app->term), BOLD, "%s ", question);
     fflush(app->term.err.file);
-    return read_line(line, size) && line[0] != '\0';
+    return approve_read_line(line, size) && line[0] != '\0';
 }
 
 /* y approve, n reject, ...: */

@@ -39,7 +39,7 @@ static const struct {
 
 enum { SHELLS = sizeof(shells) / sizeof(shells[0]) };
 
-static bool begins(const char *text, const char *head)
+static bool completion_begins(const char *text, const char *head)
 {
     return strncmp(text, head, strlen(head)) == 0;
 }
@@ -55,7 +55,7 @@ static void offer_verbs(const char *group, const char *head)
             group ? verb_within(&verbs[i], group) : verbs[i].name;
         size_t len = name ? strcspn(name, " ") : 0;
 
-        if (!name || !begins(name, head) ||
+        if (!name || !completion_begins(name, head) ||
             (strlen(before) >= len && strncmp(before, name, len) == 0 &&
              (before[len] == ' ' || before[len] == '\0')))
             continue;
@@ -70,7 +70,8 @@ static void offer_options(const struct verb *verb, const char *head)
         char text[48];
 
         snprintf(text, sizeof(text), "--%s", option_table[i].name);
-        if (option_is_of(&option_table[i], verb->name) && begins(text, head))
+        if (option_is_of(&option_table[i], verb->name) &&
+            completion_begins(text, head))
             printf("%s\n", text);
     }
 }
@@ -83,13 +84,14 @@ static bool offer_values(const struct verb *verb, const char *before,
     for (size_t i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
 
-        if (option_is_of(option, verb->name) && begins(before, "--") &&
+        if (option_is_of(option, verb->name) &&
+            completion_begins(before, "--") &&
             strcmp(before + 2, option->name) == 0 &&
             option_type(option) != OPTION_FLAG) {
             const char *const *choices = option_choices(option);
 
             for (int n = 0; choices && choices[n]; n++)
-                if (begins(choices[n], head))
+                if (completion_begins(choices[n], head))
                     printf("%s\n", choices[n]);
             return true;
         }
@@ -100,13 +102,13 @@ static bool offer_values(const struct verb *verb, const char *before,
 static void offer_shells(const char *head)
 {
     for (size_t i = 0; i < SHELLS; i++)
-        if (begins(shells[i].name, head))
+        if (completion_begins(shells[i].name, head))
             printf("%s\n", shells[i].name);
 }
 
 /* words: of the command line, without "quern"; the last one is not yet
  * complete. */
-static void offer(const char *const *words, int count)
+static void completion_offer(const char *const *words, int count)
 {
     const char *head = count > 0 ? words[count - 1] : "";
     const struct verb *verb = count > 1 ? verb_find(words[0], words[1]) : NULL;
@@ -114,13 +116,13 @@ static void offer(const char *const *words, int count)
 
     bool help = verb && verb->run == verb_help && count == used + 1;
 
-    if (count <= 1 || (help && !begins(head, "-")))
+    if (count <= 1 || (help && !completion_begins(head, "-")))
         offer_verbs(NULL, head);
     else if (count == 2 && verb_is_group(words[0]))
         offer_verbs(words[0], head);
     else if (!verb || offer_values(verb, words[count - 2], head))
         return;
-    else if (begins(head, "-"))
+    else if (completion_begins(head, "-"))
         offer_options(verb, head);
     else if (verb->run == verb_completion)
         offer_shells(head);
@@ -133,7 +135,7 @@ int verb_completion(struct app *app)
     int count = options->word_count;
 
     if (strcmp(options->words[0], "words") == 0) {
-        offer(options->words + 1, count - 1);
+        completion_offer(options->words + 1, count - 1);
         return EXIT_DONE;
     }
     for (size_t i = 0; i < SHELLS; i++)

@@ -113,7 +113,8 @@ static void doctor_read_partitions(struct doctor *doctor)
 }
 
 /* Whether the server was checked before, for another partition. */
-static bool is_known(const struct doctor *doctor, unsigned int partition)
+static bool doctor_knows_server(const struct doctor *doctor,
+                                unsigned int partition)
 {
     for (unsigned int p = 0; p < partition; p++)
         if (conn_is_at_one(doctor->conn, doctor->conns[p]))
@@ -133,7 +134,7 @@ static bool check_one(struct doctor *doctor, unsigned int partition)
         return true;
     doctor_turn(doctor, partition);
     CLEANUP(cleanup_answer) redisReply *pong = ASK(doctor, &err, "PING");
-    if (pong && is_known(doctor, partition))
+    if (pong && doctor_knows_server(doctor, partition))
         return true;
     if (pong && apart)
         conn_print_server(doctor->conn, doctor->where, sizeof(doctor->where));

@@ -61,8 +61,8 @@ static char *past_mark_of_utf8(char *text)
 /* A message as JSON with all of its members: programs need not ask whether one
  * is there. defaults: the members that a message leaves out when they are
  * empty; the reference is taken. */
-static json_t *whole(const struct schema *schema, const void *message,
-                     json_t *defaults)
+static json_t *exec_whole_json(const struct schema *schema, const void *message,
+                               json_t *defaults)
 {
     json_t *json = json_from_message(schema, message);
 
@@ -93,13 +93,14 @@ static json_t *display_json(struct app *app, struct saver *saver,
     for (size_t i = 0; i < display->parts.count; i++)
         json_array_append_new(
             list,
-            whole(&schema_display_part, &parts[i],
-                  json_pack("{s:i, s:i, s:i, s:b, s:o}", "bytes", 0, "width", 0,
-                            "height", 0, "active", 0, "saved",
-                            place(app, saver, parts[i].name, parts[i].blob))));
+            exec_whole_json(
+                &schema_display_part, &parts[i],
+                json_pack("{s:i, s:i, s:i, s:b, s:o}", "bytes", 0, "width", 0,
+                          "height", 0, "active", 0, "saved",
+                          place(app, saver, parts[i].name, parts[i].blob))));
     const struct display bare = { .text = display->text, .id = display->id };
-    json_t *json = whole(&schema_display, &bare,
-                         json_pack("{s:s, s:s}", "text", "", "id", ""));
+    json_t *json = exec_whole_json(
+        &schema_display, &bare, json_pack("{s:s, s:s}", "text", "", "id", ""));
 
     json_object_set_new(json, "parts", list);
     return json;
@@ -126,11 +127,12 @@ static json_t *files_json(struct app *app, struct saver *saver,
         const struct cell_file *file = &files[i];
 
         json_array_append_new(
-            list, whole(&schema_cell_file, file,
-                        json_pack("{s:s%, s:s, s:i, s:s, s:s, s:o}", "path",
-                                  file->name.data, file->name.len, "blob", "",
-                                  "bytes", 0, "mime", "", "note", "", "saved",
-                                  place(app, saver, file->name, file->blob))));
+            list, exec_whole_json(
+                      &schema_cell_file, file,
+                      json_pack("{s:s%, s:s, s:i, s:s, s:s, s:o}", "path",
+                                file->name.data, file->name.len, "blob", "",
+                                "bytes", 0, "mime", "", "note", "", "saved",
+                                place(app, saver, file->name, file->blob))));
     }
     return list;
 }
@@ -139,7 +141,7 @@ static json_t *error_json(const struct cell_error *error)
 {
     if (error->name.len == 0)
         return json_null();
-    return whole(
+    return exec_whole_json(
         &schema_cell_error, error,
         json_pack("{s:s, s:s, s:s}", "name", "", "value", "", "traceback", ""));
 }
@@ -153,7 +155,7 @@ static void print_cell(struct app *app, struct saver *saver,
     plain.code = (struct view){ 0 };
     plain.displays = plain.files = (struct list){ 0 };
     plain.error = (struct cell_error){ 0 };
-    json_t *json = whole(
+    json_t *json = exec_whole_json(
         &schema_cell, &plain,
         json_pack("{s:s%, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, "
                   "s:i, s:i, s:i, s:s, s:s%}",

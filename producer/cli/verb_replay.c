@@ -98,7 +98,7 @@ static int record(struct app *app, const char *id, char path[32])
 
 /* The path of quern-replay: beside this program, else its name, for execvp() to
  * look for it in PATH. */
-static void find_program(char path[PATH_MAX])
+static void replay_find_program(char path[PATH_MAX])
 {
     static const char name[] = "quern-replay";
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));
@@ -120,7 +120,7 @@ static int become(struct app *app, const struct replay_inputs *inputs,
     struct err err;
     int n = 0;
 
-    find_program(path);
+    replay_find_program(path);
     argv[n++] = "quern-replay";
     if (app->options.json)
         argv[n++] = "--json";

@@ -216,7 +216,8 @@ static void schedule_say(struct pane *out, const char *what, const char *text)
 
 /* Reads a number of so many digits, which must follow the character before (0:
  * none), and moves *at behind it. */
-static bool take_number(const char **at, char before, int digits, int *number)
+static bool schedule_take_number(const char **at, char before, int digits,
+                                 int *number)
 {
     *number = 0;
     if (before && *(*at)++ != before)
@@ -238,8 +239,9 @@ static bool read_offset(const char *text, int64_t *offset)
     *offset = 0;
     if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
         return true;
-    if ((*text != '+' && *text != '-') || !take_number(&at, 0, 2, &hours) ||
-        !take_number(&at, ':', 2, &minutes) || *at || hours > 14 ||
+    if ((*text != '+' && *text != '-') ||
+        !schedule_take_number(&at, 0, 2, &hours) ||
+        !schedule_take_number(&at, ':', 2, &minutes) || *at || hours > 14 ||
         minutes > 59)
         return false;
     *offset = ((int64_t)hours * 60 + minutes) * 60;
@@ -254,14 +256,16 @@ static bool read_local(const char **at, int64_t *local)
 {
     int year, month, day, hour = 0, minute = 0, second = 0;
 
-    if (!take_number(at, 0, 4, &year) || !take_number(at, '-', 2, &month) ||
-        !take_number(at, '-', 2, &day) || year < 1970 || month < 1 ||
+    if (!schedule_take_number(at, 0, 4, &year) ||
+        !schedule_take_number(at, '-', 2, &month) ||
+        !schedule_take_number(at, '-', 2, &day) || year < 1970 || month < 1 ||
         month > 12 || day < 1 || day > 31)
         return false;
     if ((**at == ' ' || **at == 'T') &&
-        (!take_number(at, **at, 2, &hour) || !take_number(at, ':', 2, &minute)))
+        (!schedule_take_number(at, **at, 2, &hour) ||
+         !schedule_take_number(at, ':', 2, &minute)))
         return false;
-    if (**at == ':' && !take_number(at, ':', 2, &second))
+    if (**at == ':' && !schedule_take_number(at, ':', 2, &second))
         return false;
     int64_t number = day_of_date((struct date){ year, month, day });
     *local = number * 86400 + ((int64_t)hour * 60 + minute) * 60 + second;

@@ -16,7 +16,7 @@ static bool session_read_record(const struct quern_record *record,
            err_prefix(err, "what is kept of a session");
 }
 
-static uint64_t bytes_of(const struct session_record *session)
+static uint64_t session_bytes(const struct session_record *session)
 {
     const struct session_file *files = session->files.items;
     uint64_t bytes = session->picture_bytes;
@@ -38,7 +38,7 @@ static void session_add_row(struct table *table,
     snprintf(files, sizeof(files), "%zu", session->files.count);
     table_add(table,
               (const char *[]){ name, tenant, cells, files,
-                                term_size(bytes_of(session)),
+                                term_size(session_bytes(session)),
                                 session_age(session), *holder ? holder : "-" });
 }
 

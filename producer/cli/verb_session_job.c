@@ -30,8 +30,8 @@ static void answer_finish(struct action_answer *answer)
 }
 
 /* For a person: how it is going. */
-__attribute__((format(printf, 2, 3))) static void tell(struct app *app,
-                                                       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+action_tell(struct app *app, const char *format, ...)
 {
     char text[300];
     va_list args;
@@ -83,8 +83,8 @@ static bool take_back(struct app *app, struct action_answer *answer,
     return strcmp(error->code, "timeout") == 0 && too_long(app, true, error);
 }
 
-static bool await(struct app *app, struct action_answer *answer,
-                  struct quern_error *error)
+static bool action_await(struct app *app, struct action_answer *answer,
+                         struct quern_error *error)
 {
     const char *id = app->job.text;
     uint64_t all_ms = app->options.deadline_ms + GRACE_MS;
@@ -94,7 +94,8 @@ static bool await(struct app *app, struct action_answer *answer,
         return true;
     if (strcmp(error->code, "timeout") != 0)
         return false;
-    tell(app, "waiting for session %s (job %s)", app->options.words[0], id);
+    action_tell(app, "waiting for session %s (job %s)", app->options.words[0],
+                id);
     if (quern_wait(app->quern, id, all_ms - first_ms, &answer->status, error))
         return true;
     return strcmp(error->code, "timeout") == 0 && take_back(app, answer, error);
@@ -147,7 +148,7 @@ static bool act(struct app *app, struct quern_job job,
     job.session = options->words[0];
     job.deadline_ms = options->deadline_ms;
     if (quern_submit(app->quern, &job, &app->job, NULL, error) &&
-        await(app, answer, error) && read_answer(answer, error))
+        action_await(app, answer, error) && read_answer(answer, error))
         return true;
     return strcmp(error->code, "deadline_exceeded") == 0 &&
            too_long(app, true, error);
@@ -168,7 +169,7 @@ int verb_session_files(struct app *app)
     if (!app->term.json)
         show_workspace(&app->term.out, listing);
     if (listing->count == 0)
-        tell(app, "session %s has no files", app->options.words[0]);
+        action_tell(app, "session %s has no files", app->options.words[0]);
     return EXIT_DONE;
 }
 
@@ -189,8 +190,8 @@ int verb_session_put(struct app *app)
     for (size_t i = 0; app->term.json && i < count; i++)
         json_line(json_pack("{s:s, s:s, s:s}", "type", "put", "session",
                             app->options.words[0], "path", files[i].path));
-    tell(app, "session %s has %s", app->options.words[0],
-         count == 1 ? "it" : "them");
+    action_tell(app, "session %s has %s", app->options.words[0],
+                count == 1 ? "it" : "them");
     return EXIT_DONE;
 }
 
@@ -253,7 +254,7 @@ int verb_session_close(struct app *app)
     if (app->term.json)
         json_line(json_pack("{s:s, s:s}", "type", "closed", "session",
                             app->options.words[0]));
-    tell(app, "session %s is closed", app->options.words[0]);
+    action_tell(app, "session %s is closed", app->options.words[0]);
     return EXIT_DONE;
 }
 
@@ -283,6 +284,6 @@ int verb_session_fork(struct app *app)
         show_record(app, &answer.result.record);
     else
         show_missing(term_notice(&app->term), &answer.result.record);
-    tell(app, "session %s begins as %s is", to, name);
+    action_tell(app, "session %s begins as %s is", to, name);
     return EXIT_DONE;
 }

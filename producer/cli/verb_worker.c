@@ -144,7 +144,7 @@ int verb_worker_ls(struct app *app)
     return EXIT_DONE;
 }
 
-static int drain(struct app *app, bool request)
+static int worker_drain(struct app *app, bool request)
 {
     struct quern_error error;
     int code = EXIT_DONE;
@@ -169,10 +169,10 @@ static int drain(struct app *app, bool request)
 
 int verb_worker_drain(struct app *app)
 {
-    return drain(app, true);
+    return worker_drain(app, true);
 }
 
 int verb_worker_resume(struct app *app)
 {
-    return drain(app, false);
+    return worker_drain(app, false);
 }

@@ -132,7 +132,7 @@ static bool upload_bytes(struct quern *quern, struct view tenant,
     return blob_write(quern, partition, key_view(&key), bytes, err);
 }
 
-static void cleanup_fd(const int *fd)
+static void blob_cleanup_fd(const int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -166,7 +166,7 @@ static bool upload_path(struct quern *quern, struct view tenant,
                         const char *path, struct file_ref *ref,
                         struct sha256 *hash, struct err *err)
 {
-    CLEANUP(cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(blob_cleanup_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
     CLEANUP(buf_finish) struct buf bytes;
 
     buf_init(&bytes, MAX_FILE_BYTES + (64 << 10));
@@ -185,7 +185,7 @@ static struct view base_name(const char *path)
     return view_of(slash ? slash + 1 : path);
 }
 
-static bool check_name(struct view name, struct err *err)
+static bool blob_check_name(struct view name, struct err *err)
 {
     return file_name_is_valid(name) ||
            err_set(err, ERR_REJECT, "bad_field",
@@ -194,7 +194,7 @@ static bool check_name(struct view name, struct err *err)
                    VIEW_ARG(view_head(name, 64)), MAX_FILE_NAME_BYTES);
 }
 
-static struct view name_of(const struct quern_file *file)
+static struct view blob_file_name(const struct quern_file *file)
 {
     return file->name ? view_of(file->name) : base_name(file->path);
 }
@@ -211,7 +211,8 @@ bool blob_check_file(const struct quern_file *file, struct err *err)
                    err_prefix(err, "file %s", file->path);
         size = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
     }
-    return (check_name(name_of(file), err) && check_size(size, err)) ||
+    return (blob_check_name(blob_file_name(file), err) &&
+            check_size(size, err)) ||
            err_prefix(err, "file %s", file->path ? file->path : file->name);
 }
 
@@ -230,7 +231,7 @@ bool blob_upload_file(struct quern *quern, struct view tenant,
                       struct sha256 *hash, struct err *err)
 {
     *ref = (struct file_ref){
-        .name = name_of(file),
+        .name = blob_file_name(file),
         .blob = { hash->text, sizeof(hash->text) - 1 },
         .mime = view_of(file->mime),
         .bytes = file->size,

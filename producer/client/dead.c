@@ -273,7 +273,8 @@ bool quern_requeue(struct quern *quern, const char *id, bool anew,
 
 /* The library wants the queue, which only the facts have: so they are read
  * first. */
-static bool forget(struct quern *quern, const char *id, struct err *err)
+static bool dead_forget_job(struct quern *quern, const char *id,
+                            struct err *err)
 {
     struct command command;
     CLEANUP(cleanup_reply) redisReply *facts = NULL;
@@ -304,7 +305,7 @@ bool quern_forget(struct quern *quern, const char *id,
 {
     struct err err = { 0 };
 
-    return forget(quern, id, &err) || handle_fail(error, &err);
+    return dead_forget_job(quern, id, &err) || handle_fail(error, &err);
 }
 
 static bool read_body(struct quern *quern, const char *id, void **bytes,

@@ -313,8 +313,9 @@ static bool encode(struct draft *draft, const struct job *job,
  * without a call of Redis. Only then is Redis asked how many partitions there
  * are, and the job encoded again where its tenant is in another one. made: the
  * id is of an earlier try, and already right. */
-static bool settle(struct draft *draft, struct quern *quern, struct job *job,
-                   const json_t *json, bool made, struct err *err)
+static bool draft_settle(struct draft *draft, struct quern *quern,
+                         struct job *job, const json_t *json, bool made,
+                         struct err *err)
 {
     unsigned int partition;
 
@@ -334,8 +335,8 @@ static bool settle(struct draft *draft, struct quern *quern, struct job *job,
     return encode(draft, job, json, err);
 }
 
-/* files is local: the job borrows from it only until settle() has encoded the
- * job. */
+/* files is local: the job borrows from it only until draft_settle() has encoded
+ * the job. */
 bool draft_read(struct draft *draft, struct quern *quern,
                 const struct quern_job *from, const struct quern_id *id,
                 struct err *err)
@@ -361,7 +362,7 @@ bool draft_read(struct draft *draft, struct quern *quern,
             return false;
         job.id = view_of(draft->id.text);
     }
-    return settle(draft, quern, &job, NULL, id->text[0], err);
+    return draft_settle(draft, quern, &job, NULL, id->text[0], err);
 }
 
 /* The table demands an id; JSON that a person writes may leave it out. */
@@ -409,7 +410,7 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
                     err))
         return false;
     apply_options(&job, options);
-    return settle(draft, quern, &job, json, id->text[0], err);
+    return draft_settle(draft, quern, &job, json, id->text[0], err);
 }
 
 bool draft_read_bytes(struct draft *draft, struct quern *quern,

@@ -27,8 +27,8 @@ static struct quern_endpoint *find_endpoint(struct quern_endpoints *all,
 }
 
 /* Text that is not UTF-8 is passed over: it comes from servers of models. */
-static void add_note(struct quern_endpoint *endpoint, struct view what,
-                     const redisReply *value)
+static void endpoint_add_note(struct quern_endpoint *endpoint, struct view what,
+                              const redisReply *value)
 {
     const struct {
         char *text;
@@ -63,7 +63,7 @@ static void add_count(struct quern_endpoint *endpoint, struct view what,
         [COUNT_FAILURES] = &endpoint->failures,
     };
 
-    add_note(endpoint, what, value);
+    endpoint_add_note(endpoint, what, value);
     for (size_t i = 0; i < ENDPOINT_COUNTS; i++)
         if (view_is(what, endpoint_count_names[i]))
             *counts[i] = reply_number(value);

@@ -56,7 +56,8 @@ static uint64_t print_of(struct view bytes)
 }
 
 /* The last event that was given, as far as is known. */
-static bool is_same(const struct followed_job *job, struct view bytes)
+static bool followed_job_is_last(const struct followed_job *job,
+                                 struct view bytes)
 {
     return job->print == 0 || job->print == print_of(bytes);
 }
@@ -72,8 +73,9 @@ static bool followed_decode(struct followed_job *job, struct view bytes,
            err_prefix(err, "the event after %" PRIu64, job->last);
 }
 
-static void fill(struct followed_job *job, const struct event *event,
-                 struct view bytes, struct quern_event *given)
+static void followed_job_fill(struct followed_job *job,
+                              const struct event *event, struct view bytes,
+                              struct quern_event *given)
 {
     snprintf(job->type, sizeof(job->type), "%.*s", VIEW_ARG(event->type));
     *given = (struct quern_event){
@@ -89,18 +91,19 @@ static void fill(struct followed_job *job, const struct event *event,
     };
 }
 
-static enum followed_outcome give(struct followed_job *job,
-                                  const struct event *event, struct view bytes,
-                                  struct quern_event *given)
+static enum followed_outcome followed_job_give(struct followed_job *job,
+                                               const struct event *event,
+                                               struct view bytes,
+                                               struct quern_event *given)
 {
     job->last = event->seq;
     job->print = print_of(bytes);
-    fill(job, event, bytes, given);
+    followed_job_fill(job, event, bytes, given);
     return FOLLOWED_EVENT;
 }
 
-static bool make(struct followed_job *job, const struct event *event,
-                 struct err *err)
+static bool followed_job_make(struct followed_job *job,
+                              const struct event *event, struct err *err)
 {
     buf_clear(&job->made);
     return message_encode(&schema_event, event, &job->made, err);
@@ -119,11 +122,11 @@ static enum followed_outcome give_gap(struct followed_job *job, uint64_t from,
         .data = { .from = from, .to = to },
     };
 
-    if (!make(job, &gap, err))
+    if (!followed_job_make(job, &gap, err))
         return FOLLOWED_FAILED;
     job->last = last;
     job->print = 0;
-    fill(job, &gap, buf_view(&job->made), given);
+    followed_job_fill(job, &gap, buf_view(&job->made), given);
     given->from = from;
     return FOLLOWED_GAP;
 }
@@ -147,8 +150,8 @@ static bool has_row(const struct followed_job *job)
 
 /* Reads from the last event that was given, not from the one after it: it must
  * still be the same one. */
-static bool read_page(struct followed_job *job, struct quern *quern,
-                      struct err *err)
+static bool followed_job_read_page(struct followed_job *job,
+                                   struct quern *quern, struct err *err)
 {
     struct command command;
     char start[32];
@@ -178,7 +181,7 @@ static bool still_stands(struct followed_job *job)
         strtoull(entry->element[0]->str, NULL, 10) > job->last)
         return true;
     job->row = 1;
-    return is_same(job, bytes);
+    return followed_job_is_last(job, bytes);
 }
 
 static enum followed_outcome
@@ -193,8 +196,9 @@ give_row(struct followed_job *job, struct quern_event *given, struct err *err)
         return give_gap(job, job->last + 1, event.seq - 1, event.seq - 1, given,
                         err);
     job->row++;
-    return event.seq <= job->last ? FOLLOWED_AGAIN
-                                  : give(job, &event, bytes, given);
+    return event.seq <= job->last
+               ? FOLLOWED_AGAIN
+               : followed_job_give(job, &event, bytes, given);
 }
 
 /* --- what is known beside the stream ------------------------------------- */
@@ -242,9 +246,9 @@ static enum followed_outcome give_end(struct followed_job *job,
                   .answer = view_head(result.answer, ANSWER_HEAD),
                   .error = result.error },
     };
-    if (!make(job, &end, err))
+    if (!followed_job_make(job, &end, err))
         return FOLLOWED_FAILED;
-    return give(job, &end, buf_view(&job->made), given);
+    return followed_job_give(job, &end, buf_view(&job->made), given);
 }
 
 /* Nothing newer is in the stream. The status was read before the stream, and an
@@ -282,7 +286,7 @@ enum followed_outcome followed_job_look(struct followed_job *job,
         return FOLLOWED_FAILED;
     if (known && status.seq < job->last)
         return give_up(job, given, err);
-    if (!read_page(job, quern, err))
+    if (!followed_job_read_page(job, quern, err))
         return FOLLOWED_FAILED;
     if (!still_stands(job))
         return give_up(job, given, err);
@@ -299,8 +303,9 @@ enum followed_outcome followed_job_hear(struct followed_job *job,
 
     if (bytes.len == 0 || !followed_decode(job, bytes, &event, NULL) ||
         event.seq > job->last + 1 ||
-        (event.seq == job->last && !is_same(job, bytes)))
+        (event.seq == job->last && !followed_job_is_last(job, bytes)))
         return FOLLOWED_AGAIN;
-    return event.seq <= job->last ? FOLLOWED_QUIET
-                                  : give(job, &event, bytes, given);
+    return event.seq <= job->last
+               ? FOLLOWED_QUIET
+               : followed_job_give(job, &event, bytes, given);
 }

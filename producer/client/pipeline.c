@@ -136,8 +136,9 @@ static bool pipeline_take_answer(struct quern *quern,
 /* Half of the window is answered before it is filled again: so Redis always has
  * work, and many commands and answers share one write and one read. Durability
  * is asked for once for each server, when all is written. */
-static bool run(struct quern *quern, const struct pipeline *pipeline,
-                struct call_window *flight, size_t *done, struct err *err)
+static bool pipeline_run(struct quern *quern, const struct pipeline *pipeline,
+                         struct call_window *flight, size_t *done,
+                         struct err *err)
 {
     do {
         size_t enough = WINDOW / 2;
@@ -169,7 +170,7 @@ bool handle_pipeline(struct quern *quern, const struct pipeline *pipeline,
         struct err fault = { 0 };
         size_t before = *done;
 
-        if (run(quern, pipeline, &flight, done, &fault))
+        if (pipeline_run(quern, pipeline, &flight, done, &fault))
             return true;
         pipeline_drop(&flight);
         /* An answer is final only once the server has been asked for

@@ -151,7 +151,7 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
     return ok;
 }
 
-static bool is_text(const msgpack_object *value, const char *text)
+static bool recording_is_text(const msgpack_object *value, const char *text)
 {
     return value->type == MSGPACK_OBJECT_STR &&
            view_is((struct view){ value->via.str.ptr, value->via.str.size },
@@ -189,7 +189,7 @@ static struct view without_values(struct view body, struct arena *arena)
         job->type != MSGPACK_OBJECT_MAP)
         return body;
     for (uint32_t i = 0; i < job->via.map.size; i++)
-        if (is_text(&job->via.map.ptr[i].key, "env"))
+        if (recording_is_text(&job->via.map.ptr[i].key, "env"))
             blanked |= blank(&job->via.map.ptr[i].val);
     if (!blanked)
         return body;

@@ -370,8 +370,8 @@ bool quern_schedule_run(struct quern *quern, const char *name,
            handle_fail(error, &err);
 }
 
-static bool read_job(struct quern *quern, const char *name, void **bytes,
-                     size_t *size, struct err *err)
+static bool schedule_read_job(struct quern *quern, const char *name,
+                              void **bytes, size_t *size, struct err *err)
 {
     unsigned int partitions;
 
@@ -400,5 +400,6 @@ bool quern_schedule_job(struct quern *quern, const char *name, void **bytes,
 {
     struct err err = { 0 };
 
-    return read_job(quern, name, bytes, size, &err) || handle_fail(error, &err);
+    return schedule_read_job(quern, name, bytes, size, &err) ||
+           handle_fail(error, &err);
 }

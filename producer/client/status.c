@@ -70,8 +70,8 @@ static void read_texts(struct quern_status *status)
     status->error_text = view_dup(result.error.message);
 }
 
-static bool read_result(struct quern *quern, struct view id,
-                        struct quern_status *status, struct err *err)
+static bool status_read_result(struct quern *quern, struct view id,
+                               struct quern_status *status, struct err *err)
 {
     struct key key = names_result(&quern->fleet->names, id);
     struct command command;
@@ -142,7 +142,7 @@ bool status_read(struct quern *quern, struct view id, bool with_result,
                        "job %.*s: \"%s\" is not a state that this client knows",
                        VIEW_ARG(id), status_text_at(reply, STATE));
     return !with_result || !quern_state_is_terminal(status->state) ||
-           read_result(quern, id, status, err);
+           status_read_result(quern, id, status, err);
 }
 
 bool quern_get(struct quern *quern, const char *id_text,

@@ -19,8 +19,8 @@ static bool send_draft(struct quern *quern, const struct draft *draft,
 /* Nothing was sent: there is no id under which the job could be submitted
  * again. The id is cleared only now, since the caller may have passed the same
  * buffer as the job's own id. */
-static bool refuse(struct quern_id *id, struct quern_error *error,
-                   const struct err *err)
+static bool submit_refuse(struct quern_id *id, struct quern_error *error,
+                          const struct err *err)
 {
     id->text[0] = '\0';
     return handle_fail(error, err);
@@ -36,7 +36,7 @@ bool quern_submit(struct quern *quern, const struct quern_job *job,
     struct err err = { 0 };
 
     if (!draft_read(&draft, quern, job, &none, &err))
-        return refuse(id, error, &err);
+        return submit_refuse(id, error, &err);
     return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }
@@ -54,7 +54,7 @@ bool quern_submit_json(struct quern *quern, const char *json,
     if (options && options->note)
         draft_note(&draft, options->note);
     if (!read)
-        return refuse(id, error, &err);
+        return submit_refuse(id, error, &err);
     return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }
@@ -67,7 +67,7 @@ bool quern_submit_bytes(struct quern *quern, const void *job, size_t size,
     struct err err = { 0 };
 
     if (!draft_read_bytes(&draft, quern, (struct view){ job, size }, &err))
-        return refuse(id, error, &err);
+        return submit_refuse(id, error, &err);
     return send_draft(quern, &draft, id, existed, &err) ||
            handle_fail(error, &err);
 }

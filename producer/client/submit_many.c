@@ -131,8 +131,8 @@ static void submit_many_take_answer(struct quern_submit_outcome *submitted,
 /* Jobs that could not be read have an error and were not in the call: the
  * others are matched with the replies in order. A refusal of the whole call is
  * the error of each of them. */
-static void answer(void *owner, size_t index, size_t count,
-                   const redisReply *reply)
+static void submit_many_answer(void *owner, size_t index, size_t count,
+                               const redisReply *reply)
 {
     const struct batch *batch = owner;
     struct quern_submit_outcome *asked[MANY];
@@ -171,8 +171,8 @@ static bool submit_run(const struct batch *whole, size_t from, size_t to,
         .submitted = whole->submitted + from,
         .count = to - from,
     };
-    const struct pipeline pipeline = { submit_many_ask, answer, &batch,
-                                       to - from };
+    const struct pipeline pipeline = { submit_many_ask, submit_many_answer,
+                                       &batch, to - from };
     bool ok = handle_pipeline(batch.quern, &pipeline, done, err);
 
     for (size_t i = 0; i < DRAFTS; i++)

@@ -17,7 +17,7 @@ struct json_writer {
 static bool keep_struct(struct json_writer *writer, const struct schema *schema,
                         const msgpack_object_map *known, const json_t *json);
 
-static int write_bytes(void *out, const char *data, size_t len)
+static int json_keep_write(void *out, const char *data, size_t len)
 {
     return buf_append(out, data, len) ? 0 : -1;
 }
@@ -199,7 +199,7 @@ bool json_keep_unknown(const struct schema *schema, const json_t *json,
     const msgpack_object *known;
     bool kept;
 
-    msgpack_packer_init(&writer.packer, out, write_bytes);
+    msgpack_packer_init(&writer.packer, out, json_keep_write);
     kept = value_decode(bytes, &known, &arena, err) &&
            keep_struct(&writer, schema, &known->via.map, json);
     arena_finish(&arena);

@@ -81,8 +81,8 @@ static msgpack_object new_map(struct json_reader *reader, size_t size)
     return object;
 }
 
-static bool read_value(struct json_reader *reader, const json_t *json,
-                       msgpack_object *out, int depth);
+static bool json_read_value(struct json_reader *reader, const json_t *json,
+                            msgpack_object *out, int depth);
 
 static bool read_container(struct json_reader *reader, const json_t *json,
                            msgpack_object *out, int depth)
@@ -97,7 +97,8 @@ static bool read_container(struct json_reader *reader, const json_t *json,
     if (json_is_array(json)) {
         *out = new_array(reader, json_array_size(json));
         json_array_foreach(json, i, item) {
-            if (!read_value(reader, item, &out->via.array.ptr[i], depth + 1))
+            if (!json_read_value(reader, item, &out->via.array.ptr[i],
+                                 depth + 1))
                 return false;
         }
         return true;
@@ -106,15 +107,15 @@ static bool read_container(struct json_reader *reader, const json_t *json,
     json_object_keylen_foreach(iterable(json), key, len, item)
     {
         out->via.map.ptr[i].key = string_to(reader, key, len);
-        if (!read_value(reader, item, &out->via.map.ptr[i].val, depth + 1))
+        if (!json_read_value(reader, item, &out->via.map.ptr[i].val, depth + 1))
             return false;
         i++;
     }
     return true;
 }
 
-static bool read_value(struct json_reader *reader, const json_t *json,
-                       msgpack_object *out, int depth)
+static bool json_read_value(struct json_reader *reader, const json_t *json,
+                            msgpack_object *out, int depth)
 {
     *out = (msgpack_object){ .type = MSGPACK_OBJECT_NIL };
     switch (json_typeof(json)) {
@@ -146,7 +147,7 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
     struct json_reader reader = { arena, err, NULL };
     msgpack_object *object = arena_alloc(arena, sizeof(*object));
 
-    if (!read_value(&reader, json, object, 0))
+    if (!json_read_value(&reader, json, object, 0))
         return false;
     *value = object;
     return true;
@@ -162,7 +163,7 @@ static bool read_bytes(struct json_reader *reader, const json_t *json,
     struct view copy;
 
     if (!json_is_string(text) || json_object_size(json) != 1)
-        return read_value(reader, json, out, 0);
+        return json_read_value(reader, json, out, 0);
     if (!base64_decode(
             (struct view){ json_string_value(text), json_string_length(text) },
             &bytes))
@@ -197,7 +198,7 @@ static bool read_struct(struct json_reader *reader, const struct schema *schema,
     json_t *item;
 
     if (!json_is_object(json))
-        return read_value(reader, json, out, 0);
+        return json_read_value(reader, json, out, 0);
     *out = new_map(reader, json_object_size(json) + adds_version);
     if (adds_version) {
         out->via.map.ptr[i].key = string_to(reader, "v", 1);
@@ -239,7 +240,7 @@ static bool read_list(struct json_reader *reader, const struct schema *of,
     size_t i;
 
     if (!json_is_array(json))
-        return read_value(reader, json, out, 0);
+        return json_read_value(reader, json, out, 0);
     *out = new_array(reader, json_array_size(json));
     json_array_foreach(json, i, item) {
         const struct field_path place = { outer, NULL, i };
@@ -260,7 +261,7 @@ static bool read_map(struct json_reader *reader, const json_t *json,
     json_t *item;
 
     if (!json_is_object(json))
-        return read_value(reader, json, out, 0);
+        return json_read_value(reader, json, out, 0);
     *out = new_map(reader, json_object_size(json));
     json_object_keylen_foreach(iterable(json), key, len, item)
     {
@@ -293,7 +294,7 @@ static bool read_field(struct json_reader *reader, const struct field *field,
     case FIELD_BOOL:
     case FIELD_ENUM:
     case FIELD_ANY:
-        return read_value(reader, json, out, 0);
+        return json_read_value(reader, json, out, 0);
     }
     return false;
 }

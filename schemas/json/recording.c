@@ -14,7 +14,7 @@ enum { RECORDING_VERSION = 1 };
 
 /* --- writing -------------------------------------------------------------- */
 
-static int write_piece(const char *data, size_t len, void *owner)
+static int recording_write_piece(const char *data, size_t len, void *owner)
 {
     return buf_append(owner, data, len) ? 0 : -1;
 }
@@ -25,7 +25,7 @@ static void add_line(struct buf *out, const char *name, json_t *value)
     json_t *line = json_object();
 
     json_object_set_new(line, name, value);
-    json_dump_callback(line, write_piece, out, JSON_COMPACT);
+    json_dump_callback(line, recording_write_piece, out, JSON_COMPACT);
     buf_add(out, VIEW("\n"));
     json_decref(line);
 }
@@ -122,8 +122,8 @@ static bool bad_line(struct err *err, const char *why)
     return err_set(err, ERR_REJECT, "bad_message", "%s", why);
 }
 
-static bool read_head(struct recording_reader *reader, const json_t *json,
-                      struct err *err)
+static bool recording_read_head(struct recording_reader *reader,
+                                const json_t *json, struct err *err)
 {
     json_int_t v = json_integer_value(json_object_get(json, "v"));
 
@@ -157,8 +157,8 @@ static bool read_message(struct recording_reader *reader,
     return true;
 }
 
-static bool read_job(struct recording_reader *reader, const json_t *json,
-                     struct err *err)
+static bool recording_read_job(struct recording_reader *reader,
+                               const json_t *json, struct err *err)
 {
     struct job job;
 
@@ -227,8 +227,8 @@ static bool is_named_by(struct view name, struct view bytes)
 }
 
 /* Whether one more blob, of size bytes, keeps the bounds. */
-static bool has_room(const struct recording_reader *reader, struct view name,
-                     size_t size, struct err *err)
+static bool recording_has_room(const struct recording_reader *reader,
+                               struct view name, size_t size, struct err *err)
 {
     size_t count = reader->recording->blobs.count;
     size_t all = reader->blob_bytes + size;
@@ -256,7 +256,7 @@ static bool read_blob(struct recording_reader *reader, const json_t *json,
         !base64_decode(base64, &bytes))
         return bad_line(err, "blob must be {\"name\": its SHA-256, "
                              "\"base64\": \"...\"}");
-    if (!has_room(reader, of, bytes.len, err))
+    if (!recording_has_room(reader, of, bytes.len, err))
         return false;
     if (!is_named_by(of, buf_view(&bytes)))
         return err_set(err, ERR_REJECT, "bad_message",
@@ -271,8 +271,8 @@ static bool read_blob(struct recording_reader *reader, const json_t *json,
     return true;
 }
 
-static bool read_result(struct recording_reader *reader, const json_t *json,
-                        struct err *err)
+static bool recording_read_result(struct recording_reader *reader,
+                                  const json_t *json, struct err *err)
 {
     struct result result;
 
@@ -289,9 +289,12 @@ static const struct {
     bool (*read)(struct recording_reader *reader, const json_t *json,
                  struct err *err);
 } kinds[] = {
-    { "recording", read_head }, { "job", read_job },
-    { "body", read_body },      { "record", read_record },
-    { "blob", read_blob },      { "result", read_result },
+    { "recording", recording_read_head },
+    { "job", recording_read_job },
+    { "body", read_body },
+    { "record", read_record },
+    { "blob", read_blob },
+    { "result", recording_read_result },
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -311,8 +314,8 @@ static bool read_member(struct recording_reader *reader, const json_t *line,
                          "body, record, blob or result");
 }
 
-static bool read_line(struct recording_reader *reader, struct view text,
-                      struct err *err)
+static bool recording_read_line(struct recording_reader *reader,
+                                struct view text, struct err *err)
 {
     json_error_t fault;
     json_t *line = json_loadb(text.data, text.len,
@@ -327,7 +330,7 @@ static bool read_line(struct recording_reader *reader, struct view text,
     return ok;
 }
 
-static struct view next_line(struct view *rest)
+static struct view recording_next_line(struct view *rest)
 {
     const char *end = memchr(rest->data, '\n', rest->len);
     size_t len = end ? (size_t)(end - rest->data) : rest->len;
@@ -349,9 +352,9 @@ bool recording_read(struct recording *recording, struct view text,
                        "%zu bytes, a recording has at most %d", text.len,
                        MAX_RECORDING_BYTES);
     for (size_t number = 1; text.len > 0; number++) {
-        struct view line = view_trimmed(next_line(&text));
+        struct view line = view_trimmed(recording_next_line(&text));
 
-        if (line.len > 0 && !read_line(&reader, line, err))
+        if (line.len > 0 && !recording_read_line(&reader, line, err))
             return err_prefix(err, "line %zu", number);
     }
     return recording->body.len > 0 ||

@@ -47,7 +47,7 @@ struct checker {
     } open[CHECK_MAX_DEPTH];
 };
 
-static bool refuse(struct checker *checker, size_t at, const char *why)
+static bool checker_refuse(struct checker *checker, size_t at, const char *why)
 {
     return err_set(checker->err, ERR_REJECT, "bad_message", "byte %zu: %s", at,
                    why);
@@ -64,7 +64,7 @@ static bool read_count(struct checker *checker, size_t size, uint64_t *count)
     return true;
 }
 
-static bool read_head(struct checker *checker, struct head *head)
+static bool checker_read_head(struct checker *checker, struct head *head)
 {
     unsigned int byte = checker->bytes[checker->at++];
 
@@ -91,8 +91,8 @@ static bool open_container(struct checker *checker, size_t at, uint64_t count,
 {
     /* This bound first: it also keeps items from overflowing. */
     if (count > checker->len - checker->at)
-        return refuse(checker, at,
-                      "more values are promised than bytes follow");
+        return checker_refuse(checker, at,
+                              "more values are promised than bytes follow");
     checker->items += count;
     if (checker->items > CHECK_MAX_ITEMS)
         return err_set(checker->err, ERR_REJECT, "bad_message",
@@ -112,15 +112,15 @@ static bool take_value(struct checker *checker, bool key)
     size_t at = checker->at;
     struct head head;
 
-    if (at == checker->len || !read_head(checker, &head))
-        return refuse(checker, at, "the message ends too early");
+    if (at == checker->len || !checker_read_head(checker, &head))
+        return checker_refuse(checker, at, "the message ends too early");
     if (key && head.form != STR)
-        return refuse(checker, at, "a map's key is not a string");
+        return checker_refuse(checker, at, "a map's key is not a string");
     switch (head.form) {
     case NEVER:
-        return refuse(checker, at, "0xc1 is not MessagePack");
+        return checker_refuse(checker, at, "0xc1 is not MessagePack");
     case EXT:
-        return refuse(checker, at, "extension types are not taken");
+        return checker_refuse(checker, at, "extension types are not taken");
     case ARRAY:
         return open_container(checker, at, head.count, false);
     case MAP:
@@ -131,7 +131,7 @@ static bool take_value(struct checker *checker, bool key)
         break;
     }
     if (head.count > checker->len - checker->at)
-        return refuse(checker, at, "the message ends too early");
+        return checker_refuse(checker, at, "the message ends too early");
     checker->at += head.count;
     return true;
 }
@@ -161,6 +161,6 @@ bool check_value(struct view bytes, struct err *err)
             return false;
     }
     if (checker.at != checker.len)
-        return refuse(&checker, checker.at, "bytes after the end");
+        return checker_refuse(&checker, checker.at, "bytes after the end");
     return true;
 }

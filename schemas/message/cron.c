@@ -46,7 +46,7 @@ static bool bad_part(const struct cron_field *field, struct view part,
 
 /* Cuts off and returns what stands before the character, or all of it; text
  * becomes what stands behind the character. */
-static struct view cut(struct view *text, char at)
+static struct view cron_cut(struct view *text, char at)
 {
     const char *found = memchr(text->data, at, text->len);
     struct view head = { text->data,
@@ -58,7 +58,7 @@ static struct view cut(struct view *text, char at)
     return head;
 }
 
-static bool read_number(struct view text, int *number)
+static bool cron_read_number(struct view text, int *number)
 {
     if (text.len == 0 || text.len > 4)
         return false;
@@ -71,8 +71,8 @@ static bool read_number(struct view text, int *number)
     return true;
 }
 
-static bool read_value(struct view text, const struct cron_field *field,
-                       int *value)
+static bool cron_read_value(struct view text, const struct cron_field *field,
+                            int *value)
 {
     for (int i = 0; field->names && field->names[i]; i++)
         if (text.len == strlen(field->names[i]) &&
@@ -80,7 +80,7 @@ static bool read_value(struct view text, const struct cron_field *field,
             *value = field->min + i;
             return true;
         }
-    return read_number(text, value) && *value >= field->min &&
+    return cron_read_number(text, value) && *value >= field->min &&
            *value <= field->max;
 }
 
@@ -97,13 +97,13 @@ static bool read_range(struct view text, const struct cron_field *field,
     if (view_is(text, "*"))
         return true;
     *single = !memchr(text.data, '-', text.len);
-    first = cut(&text, '-');
-    if (!read_value(first, field, from))
+    first = cron_cut(&text, '-');
+    if (!cron_read_value(first, field, from))
         return false;
     *to = *from;
     if (*single)
         return true;
-    if (!read_value(text, field, to))
+    if (!cron_read_value(text, field, to))
         return false;
     if (field == &fields[WEEKDAY] && *to == 0 && *from > 0)
         *to = 7;
@@ -115,12 +115,12 @@ static bool read_part(struct view part, const struct cron_field *field,
 {
     struct view text = part;
     bool stepped = memchr(part.data, '/', part.len) != NULL;
-    struct view range = cut(&text, '/');
+    struct view range = cron_cut(&text, '/');
     int from = 0, to = 0, step = 1;
     bool single;
 
     if (!read_range(range, field, &from, &to, &single) ||
-        (stepped && !read_number(text, &step)))
+        (stepped && !cron_read_number(text, &step)))
         return bad_part(field, part, err);
     if (stepped && (single || step < 1 || step > field->max))
         return err_set(err, ERR_REJECT, "bad_field",
@@ -139,12 +139,12 @@ static bool read_field(struct view text, const struct cron_field *field,
     if (text.len == 0 || text.data[text.len - 1] == ',')
         return bad_part(field, text, err);
     while (text.len > 0)
-        if (!read_part(cut(&text, ','), field, bits, err))
+        if (!read_part(cron_cut(&text, ','), field, bits, err))
             return false;
     return true;
 }
 
-static struct view trimmed(struct view text)
+static struct view cron_trimmed(struct view text)
 {
     while (text.len > 0 && byte_is_of(text.data[0], " \t")) {
         text.data++;
@@ -167,7 +167,7 @@ static bool split(struct view spec, struct view texts[FIELDS], struct err *err)
             len++;
         if (count < FIELDS)
             texts[count] = (struct view){ rest.data, len };
-        rest = trimmed((struct view){ rest.data + len, rest.len - len });
+        rest = cron_trimmed((struct view){ rest.data + len, rest.len - len });
     }
     return count == FIELDS ||
            err_set(err, ERR_REJECT, "bad_field",
@@ -225,7 +225,7 @@ static bool read_every(struct cron *cron, struct view text, struct err *err)
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (text.len > 0 && text.data[digits.len] == units[i].unit &&
-            read_number(digits, &number))
+            cron_read_number(digits, &number))
             cron->every_s = (uint64_t)number * units[i].seconds;
     return (cron->every_s > 0 && cron->every_s <= UINT64_C(366) * DAY_S) ||
            err_set(err, ERR_REJECT, "bad_field",
@@ -264,7 +264,7 @@ bool cron_parse(struct cron *cron, struct view spec, struct err *err)
     size_t len = sizeof(every) - 1;
 
     *cron = (struct cron){ 0 };
-    spec = trimmed(spec);
+    spec = cron_trimmed(spec);
     if (spec.len > MAX_CRON_BYTES)
         return err_set(err, ERR_REJECT, "too_large",
                        "schedule: %zu bytes, at most %d", spec.len,
@@ -274,12 +274,13 @@ bool cron_parse(struct cron *cron, struct view spec, struct err *err)
     if (!view_starts(spec, every))
         return read_fields(cron, spec, err);
     return read_every(
-        cron, trimmed((struct view){ spec.data + len, spec.len - len }), err);
+        cron, cron_trimmed((struct view){ spec.data + len, spec.len - len }),
+        err);
 }
 
 /* --- the next time -------------------------------------------------------- */
 
-static bool has(uint64_t bits, int64_t number)
+static bool cron_has(uint64_t bits, int64_t number)
 {
     return bits >> number & 1;
 }
@@ -287,10 +288,10 @@ static bool has(uint64_t bits, int64_t number)
 static bool is_day(const struct cron *cron, int64_t number)
 {
     struct date date = date_of_day(number);
-    bool day = has(cron->days, date.day);
-    bool weekday = has(cron->weekdays, weekday_of_day(number));
+    bool day = cron_has(cron->days, date.day);
+    bool weekday = cron_has(cron->weekdays, weekday_of_day(number));
 
-    if (!has(cron->months, date.month))
+    if (!cron_has(cron->months, date.month))
         return false;
     return cron->any_day || cron->any_weekday ? day && weekday : day || weekday;
 }
@@ -299,9 +300,9 @@ static bool is_day(const struct cron *cron, int64_t number)
 static int64_t next_minute(const struct cron *cron, int64_t first)
 {
     for (int64_t minute = first; minute < DAY_MINUTES; minute++) {
-        if (!has(cron->hours, minute / 60))
+        if (!cron_has(cron->hours, minute / 60))
             minute += 59 - minute % 60;
-        else if (has(cron->minutes, minute % 60))
+        else if (cron_has(cron->minutes, minute % 60))
             return minute;
     }
     return -1;

@@ -20,7 +20,7 @@ static bool decode_field(struct decoder *decoder, const struct field *field,
 
 /* The Redis library has the same words (redis/library/body.lua): a producer
  * gets one sentence, whoever refuses its job. */
-static const char *kind_of(const msgpack_object *value)
+static const char *decode_kind_name(const msgpack_object *value)
 {
     switch (value->type) {
     case MSGPACK_OBJECT_NIL:
@@ -52,11 +52,11 @@ static bool wrong_kind(struct decoder *decoder, const msgpack_object *value,
                        const char *wanted, const struct field_path *place)
 {
     return fault(place, decoder->err, "bad_field", "is %s, must be %s",
-                 kind_of(value), wanted);
+                 decode_kind_name(value), wanted);
 }
 
 /* str, or bin where bytes are taken. */
-static bool is_text(const msgpack_object *value, bool bytes)
+static bool decode_is_text(const msgpack_object *value, bool bytes)
 {
     return value->type == MSGPACK_OBJECT_STR ||
            (value->type == MSGPACK_OBJECT_BIN && bytes);
@@ -68,7 +68,7 @@ static bool decode_view(struct decoder *decoder, const struct field *field,
 {
     bool bytes = field->type == FIELD_BYTES || (field->flags & FIELD_RAW);
 
-    if (!is_text(value, bytes))
+    if (!decode_is_text(value, bytes))
         return wrong_kind(decoder, value, bytes ? "text or bytes" : "text",
                           place);
     *out = value_view(value);
@@ -123,7 +123,7 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
 {
     struct view text = value_view(value);
 
-    if (!is_text(value, false))
+    if (!decode_is_text(value, false))
         return wrong_kind(decoder, value, "text", place);
     for (int i = 0; field->names[i]; i++) {
         if (view_is(text, field->names[i])) {
@@ -134,8 +134,8 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
     return wrong_choice(decoder, field, text, place);
 }
 
-static bool is_known(const struct schema *schema, struct view name,
-                     const struct field_path *outer)
+static bool decode_is_known(const struct schema *schema, struct view name,
+                            const struct field_path *outer)
 {
     for (size_t i = 0; i < schema->count; i++)
         if (view_is(name, schema->fields[i].name))
@@ -150,7 +150,7 @@ static void note_unknown(struct decoder *decoder, const struct schema *schema,
     for (size_t i = 0; i < map->size; i++) {
         struct view name = value_view(&map->ptr[i].key);
 
-        if (!is_known(schema, name, outer))
+        if (!decode_is_known(schema, name, outer))
             unknown_add(decoder->unknown, outer, name);
     }
 }
@@ -227,12 +227,12 @@ static bool decode_map(struct decoder *decoder, const struct field *field,
 
         pairs[i].key = value_view(&kv->key);
         pairs[i].value = value_view(&kv->val);
-        if (!is_text(&kv->val, true)) {
+        if (!decode_is_text(&kv->val, true)) {
             struct view key = view_head(pairs[i].key, 64);
 
             return fault(place, decoder->err, "bad_field",
                          "has %s under \"%.*s\", must be text or bytes",
-                         kind_of(&kv->val), VIEW_ARG(key));
+                         decode_kind_name(&kv->val), VIEW_ARG(key));
         }
     }
     return rule_keys(out, place, decoder->err);
@@ -279,7 +279,8 @@ static bool version_is_ours(const msgpack_object *message, struct err *err)
                        "v is missing, must be %d", MESSAGE_VERSION);
     if (v->type != MSGPACK_OBJECT_POSITIVE_INTEGER)
         return err_set(err, ERR_REJECT, "unsupported_version",
-                       "v is %s, must be %d", kind_of(v), MESSAGE_VERSION);
+                       "v is %s, must be %d", decode_kind_name(v),
+                       MESSAGE_VERSION);
     if (v->via.u64 != MESSAGE_VERSION)
         return err_set(err, ERR_REJECT, "unsupported_version",
                        "v is %" PRIu64 ", must be %d", v->via.u64,
@@ -325,7 +326,7 @@ bool message_decode_noting(const struct schema *schema, struct view bytes,
         return false;
     if (message->type != MSGPACK_OBJECT_MAP)
         return fault(NULL, err, "bad_message", "is %s, must be a map",
-                     kind_of(message));
+                     decode_kind_name(message));
     if (schema->versioned &&
         (!version_is_ours(message, err) || !keys_are_text(message, err)))
         return false;

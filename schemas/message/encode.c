@@ -16,7 +16,7 @@ struct encoder {
 static bool encode_field(struct encoder *encoder, const struct field *field,
                          const void *in, const struct field_path *place);
 
-static int write_bytes(void *out, const char *data, size_t len)
+static int encode_write_bytes(void *out, const char *data, size_t len)
 {
     return buf_append(out, data, len) ? 0 : -1;
 }
@@ -180,7 +180,7 @@ bool message_encode(const struct schema *schema, const void *in,
     size_t start = out->len;
     size_t max = schema->max_bytes;
 
-    msgpack_packer_init(&encoder.packer, out, write_bytes);
+    msgpack_packer_init(&encoder.packer, out, encode_write_bytes);
     if (!encode_struct(&encoder, schema, in, schema->versioned, NULL)) {
         buf_truncate(out, start);
         return false;

@@ -12,7 +12,7 @@
 #include "schemas/message/view.h"
 
 /* Puts text into err: one line of well-formed UTF-8, cut to fit. */
-static void set_text(struct err *err, const char *text)
+static void err_set_text(struct err *err, const char *text)
 {
     struct view rest = view_head(view_of(text), sizeof(err->text) - 1);
     char *to = err->text;
@@ -45,7 +45,7 @@ bool err_set(struct err *err, enum err_kind kind, const char *code,
     if (code != err->code)
         snprintf(err->code, sizeof(err->code), "%s", code);
     err->kind = kind;
-    set_text(err, text);
+    err_set_text(err, text);
     return false;
 }
 
@@ -62,6 +62,6 @@ bool err_prefix(struct err *err, const char *format, ...)
     va_end(arguments);
     len = strlen(text);
     snprintf(text + len, sizeof(text) - len, ": %s", err->text);
-    set_text(err, text);
+    err_set_text(err, text);
     return false;
 }

@@ -20,7 +20,7 @@ const char *const approval_default_names[] = { "operator", "abort", "skip",
                                                NULL };
 
 /* The text of every list of plain texts. A cell is the longest of them; shorter
- * bounds (names of tools) are checked by check_names(). */
+ * bounds (names of tools) are checked by job_check_names(). */
 static const struct field text_fields[] = {
     { .type = FIELD_TEXT, .max = MAX_CODE_BYTES, .about = "UTF-8" },
 };
@@ -263,8 +263,8 @@ bool file_name_is_valid(struct view name)
     return true;
 }
 
-static bool check_name(const struct field_path *place, struct view name,
-                       struct err *err)
+static bool job_check_name(const struct field_path *place, struct view name,
+                           struct err *err)
 {
     if (name_is_valid(name))
         return true;
@@ -283,13 +283,13 @@ static bool check_tools(const char *member, const struct list *names,
     for (size_t i = 0; i < names->count; i++) {
         const struct field_path place = { .outer = &list, .index = i };
 
-        if (!check_name(&place, tools[i], err))
+        if (!job_check_name(&place, tools[i], err))
             return false;
     }
     return true;
 }
 
-static bool check_names(const struct job *job, struct err *err)
+static bool job_check_names(const struct job *job, struct err *err)
 {
     const struct {
         const char *member;
@@ -301,7 +301,7 @@ static bool check_names(const struct job *job, struct err *err)
     };
     const struct field_path queue = { .name = "queue" };
 
-    if (job->queue.len > 0 && !check_name(&queue, job->queue, err))
+    if (job->queue.len > 0 && !job_check_name(&queue, job->queue, err))
         return false;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (rows[i].label.len > 0 &&
@@ -654,7 +654,7 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
     if (!id_parse(job->id, NULL))
         return fault(&id, err, "bad_field", "must be a UUIDv7 in lower case");
     return check_kind(job, err) && check_output(job, err) &&
-           check_parameters(job, err) && check_names(job, err) &&
+           check_parameters(job, err) && job_check_names(job, err) &&
            check_files(job, err) && check_env(job, err) &&
            check_messages(job, err) && check_trace(job, err);
 }

@@ -45,7 +45,7 @@ enum pace machine_go(struct machine *machine, unsigned int next)
     return AGAIN;
 }
 
-static enum pace step(struct machine *machine)
+static enum pace machine_advance(struct machine *machine)
 {
     const struct machine_state *row = row_of(machine);
     if (!machine->begun) {
@@ -71,7 +71,7 @@ void machine_run(struct machine *machine)
         machine->again = false;
         if (kind->before)
             kind->before(machine->owner);
-        pace = step(machine);
+        pace = machine_advance(machine);
     } while (pace == AGAIN || machine->again);
     machine->running = false;
 }

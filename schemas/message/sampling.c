@@ -48,7 +48,7 @@ static bool is_integer(const msgpack_object *value)
            value->type == MSGPACK_OBJECT_NEGATIVE_INTEGER;
 }
 
-static double number_of(const msgpack_object *value)
+static double sampling_number(const msgpack_object *value)
 {
     if (value->type == MSGPACK_OBJECT_POSITIVE_INTEGER)
         return (double)value->via.u64;
@@ -69,14 +69,15 @@ static bool check_number(const struct sampling *one,
                        "parameters.%s must be %s from %g to %.10g", one->name,
                        whole ? "an integer" : "a number", one->least,
                        one->most);
-    if (number_of(value) >= one->least && number_of(value) <= one->most)
+    if (sampling_number(value) >= one->least &&
+        sampling_number(value) <= one->most)
         return true;
     return err_set(err, ERR_REJECT, "bad_field",
                    "parameters.%s: is %g, must be from %.10g to %.10g",
-                   one->name, number_of(value), one->least, one->most);
+                   one->name, sampling_number(value), one->least, one->most);
 }
 
-static struct view text_of(const msgpack_object *value)
+static struct view sampling_text(const msgpack_object *value)
 {
     if (value->type != MSGPACK_OBJECT_STR)
         return VIEW("");
@@ -86,7 +87,7 @@ static struct view text_of(const msgpack_object *value)
 static bool check_word(const struct sampling *one, const msgpack_object *value,
                        struct err *err)
 {
-    struct view word = text_of(value);
+    struct view word = sampling_text(value);
     bool good = word.len > 0 && word.len <= MAX_WORD_BYTES;
 
     for (size_t i = 0; i < word.len && good; i++)
@@ -100,7 +101,7 @@ static bool check_word(const struct sampling *one, const msgpack_object *value,
 
 static bool is_stop(const msgpack_object *value)
 {
-    struct view text = text_of(value);
+    struct view text = sampling_text(value);
 
     return text.len > 0 && text.len <= MAX_STOP_BYTES && view_is_utf8(text);
 }
@@ -121,7 +122,7 @@ static bool check_stop(const msgpack_object *value, struct err *err)
 
 static bool check_one(const msgpack_object_kv *pair, struct err *err)
 {
-    struct view name = text_of(&pair->key);
+    struct view name = sampling_text(&pair->key);
     const struct sampling *one = sampling_find(name);
 
     if (!one)

@@ -139,7 +139,7 @@ bool value_decode(struct view bytes, const msgpack_object **out,
     return true;
 }
 
-static int write_bytes(void *out, const char *data, size_t len)
+static int value_write_bytes(void *out, const char *data, size_t len)
 {
     return buf_append(out, data, len) ? 0 : -1;
 }
@@ -148,7 +148,7 @@ bool value_encode(const msgpack_object *value, struct buf *out, struct err *err)
 {
     msgpack_packer packer;
 
-    msgpack_packer_init(&packer, out, write_bytes);
+    msgpack_packer_init(&packer, out, value_write_bytes);
     if (msgpack_pack_object(&packer, *value) != 0 || !buf_ok(out))
         return err_set(err, ERR_REJECT, "too_large",
                        "the value does not fit into %zu bytes", out->max);

@@ -80,7 +80,7 @@ struct zone_reader {
     bool broken;
 };
 
-static const unsigned char *take(struct zone_reader *reader, size_t size)
+static const unsigned char *zone_take(struct zone_reader *reader, size_t size)
 {
     const unsigned char *at = reader->at;
 
@@ -94,9 +94,9 @@ static const unsigned char *take(struct zone_reader *reader, size_t size)
 }
 
 /* A number of size bytes, big-endian, in two's complement. */
-static int64_t take_number(struct zone_reader *reader, size_t size)
+static int64_t zone_take_number(struct zone_reader *reader, size_t size)
 {
-    const unsigned char *at = take(reader, size);
+    const unsigned char *at = zone_take(reader, size);
     uint64_t number = at && at[0] & 0x80 ? UINT64_MAX : 0;
 
     for (size_t i = 0; at && i < size; i++)
@@ -110,10 +110,10 @@ enum { UT_FLAGS, STD_FLAGS, LEAPS, CHANGES, TYPES, CHARACTERS, COUNTS };
 static bool take_header(struct zone_reader *reader, int64_t counts[COUNTS],
                         char *version)
 {
-    const unsigned char *magic = take(reader, 20);
+    const unsigned char *magic = zone_take(reader, 20);
 
     for (int i = 0; i < COUNTS; i++)
-        counts[i] = take_number(reader, 4);
+        counts[i] = zone_take_number(reader, 4);
     for (int i = 0; i < COUNTS; i++)
         if (counts[i] < 0 || counts[i] > MAX_CHANGES)
             return false;
@@ -134,8 +134,8 @@ static bool take_types(struct zone_reader *reader, int64_t count,
                        int64_t *offsets)
 {
     for (int64_t i = 0; i < count; i++) {
-        offsets[i] = take_number(reader, 4);
-        take(reader, 2);
+        offsets[i] = zone_take_number(reader, 4);
+        zone_take(reader, 2);
         if (offsets[i] <= -MAX_OFFSET_S || offsets[i] >= MAX_OFFSET_S)
             return false;
     }
@@ -153,11 +153,11 @@ static bool take_changes(struct zone_reader *reader, struct zone *zone,
     if (!zone->changes)
         abort();
     for (size_t i = 0; i < zone->count; i++) {
-        zone->changes[i].at = take_number(reader, 8);
+        zone->changes[i].at = zone_take_number(reader, 8);
         if (i > 0 && zone->changes[i].at <= zone->changes[i - 1].at)
             return false;
     }
-    types = take(reader, zone->count);
+    types = zone_take(reader, zone->count);
     if (reader->broken || counts[TYPES] > 256 ||
         !take_types(reader, counts[TYPES], offsets))
         return false;
@@ -167,8 +167,8 @@ static bool take_changes(struct zone_reader *reader, struct zone *zone,
         zone->changes[i].offset = offsets[types[i]];
     }
     zone->first = offsets[0];
-    take(reader, (size_t)(counts[CHARACTERS] + counts[LEAPS] * 12 +
-                          counts[STD_FLAGS] + counts[UT_FLAGS]));
+    zone_take(reader, (size_t)(counts[CHARACTERS] + counts[LEAPS] * 12 +
+                               counts[STD_FLAGS] + counts[UT_FLAGS]));
     return !reader->broken;
 }
 
@@ -201,7 +201,7 @@ static bool read_zone(struct zone *zone, struct view file)
 
     if (!take_header(&reader, counts, &version) || version < '2')
         return false;
-    take(&reader, body_size(counts, 4));
+    zone_take(&reader, body_size(counts, 4));
     return take_header(&reader, counts, &version) &&
            take_changes(&reader, zone, counts) && take_rule(&reader, zone);
 }

@@ -16,7 +16,8 @@ static bool next_is(struct view *text, char c)
     return true;
 }
 
-static bool take_number(struct view *text, int64_t max, int64_t *number)
+static bool zone_rule_take_number(struct view *text, int64_t max,
+                                  int64_t *number)
 {
     size_t digits = 0;
 
@@ -34,7 +35,7 @@ static bool take_int(struct view *text, int min, int max, int *number)
 {
     int64_t wide;
 
-    if (!take_number(text, max, &wide) || wide < min)
+    if (!zone_rule_take_number(text, max, &wide) || wide < min)
         return false;
     *number = (int)wide;
     return true;
@@ -69,11 +70,11 @@ static bool take_time(struct view *text, int64_t max_hours, int64_t *seconds)
 
     if (!minus)
         next_is(text, '+');
-    if (!take_number(text, max_hours, &hours))
+    if (!zone_rule_take_number(text, max_hours, &hours))
         return false;
-    if (next_is(text, ':') && !take_number(text, 59, &minutes))
+    if (next_is(text, ':') && !zone_rule_take_number(text, 59, &minutes))
         return false;
-    if (next_is(text, ':') && !take_number(text, 59, &rest))
+    if (next_is(text, ':') && !zone_rule_take_number(text, 59, &rest))
         return false;
     *seconds = (hours * 3600 + minutes * 60 + rest) * (minus ? -1 : 1);
     return true;

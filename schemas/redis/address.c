@@ -23,7 +23,7 @@ static bool wrong(struct err *err, const char *text)
 
 /* Cuts what stands before the first of the characters off view; what is left
  * begins with that character, or is empty. */
-static struct view cut(struct view *view, const char *stop)
+static struct view address_cut(struct view *view, const char *stop)
 {
     struct view head = { view->data, 0 };
 
@@ -34,7 +34,7 @@ static struct view cut(struct view *view, const char *stop)
     return head;
 }
 
-static struct view skip(struct view view, size_t len)
+static struct view address_skip(struct view view, size_t len)
 {
     return (struct view){ view.data + len, view.len - len };
 }
@@ -103,8 +103,8 @@ static char *decode(struct view text)
 static bool parse_login(struct address *address, struct view login,
                         struct err *err)
 {
-    struct view user = cut(&login, ":");
-    struct view password = login.len > 0 ? skip(login, 1) : login;
+    struct view user = address_cut(&login, ":");
+    struct view password = login.len > 0 ? address_skip(login, 1) : login;
 
     if (user.len > 0 && password.len == 0)
         return wrong(err, "a user without a password; a password without a "
@@ -134,12 +134,12 @@ static bool parse_host(struct node *node, struct view *text, struct err *err)
     struct view host;
 
     if (is_ipv6)
-        *text = skip(*text, 1);
-    host = cut(text, is_ipv6 ? "]" : ":");
+        *text = address_skip(*text, 1);
+    host = address_cut(text, is_ipv6 ? "]" : ":");
     if (is_ipv6 && (text->len == 0 || host.len == 0))
         return wrong(err, "an IPv6 address is written [::1]");
     if (is_ipv6)
-        *text = skip(*text, 1);
+        *text = address_skip(*text, 1);
     if (!is_of(host, "._-:%"))
         return wrong(err, "the host has a character that no host has");
     if (host.len > NODE_MAX_HOST)
@@ -156,9 +156,10 @@ static bool parse_node(struct node *node, struct view text, int port,
     if (!parse_host(node, &text, err))
         return false;
     node->port = port;
-    if (text.len > 0 && (text.data[0] != ':' ||
-                         !parse_number(skip(text, 1), MAX_PORT, &node->port) ||
-                         node->port == 0))
+    if (text.len > 0 &&
+        (text.data[0] != ':' ||
+         !parse_number(address_skip(text, 1), MAX_PORT, &node->port) ||
+         node->port == 0))
         return wrong(err, "the port must be 1 to 65535");
     return true;
 }
@@ -186,10 +187,10 @@ static bool parse_nodes(struct address *address, struct view text,
         allocate(one ? 1 : ADDRESS_MAX_NODES, sizeof(*address->nodes));
     for (bool more = true; more; address->node_count++) {
         struct node *node = &address->nodes[address->node_count];
-        struct view host = cut(&text, ",");
+        struct view host = address_cut(&text, ",");
         more = text.len > 0;
         if (more)
-            text = skip(text, 1);
+            text = address_skip(text, 1);
         if (more && address->node_count + 1 == ADDRESS_MAX_NODES)
             return wrong(err, "more than 32 hosts");
         if (!parse_node(node, host, ports[address->kind], err))
@@ -215,10 +216,10 @@ static bool parse_query(struct address *address, struct view query,
 {
     if (query.len <= 1)
         return true;
-    query = skip(query, 1);
+    query = address_skip(query, 1);
     if (!view_starts(query, "db="))
         return wrong(err, "after the ? only db=NUMBER is understood");
-    return parse_db(address, skip(query, 3), err);
+    return parse_db(address, address_skip(query, 3), err);
 }
 
 static bool parse_unix(struct address *address, struct view authority,
@@ -248,8 +249,8 @@ static bool parse_master(struct address *address, struct view *path,
 {
     struct view name;
 
-    *path = path->len > 0 ? skip(*path, 1) : *path;
-    name = cut(path, "/");
+    *path = path->len > 0 ? address_skip(*path, 1) : *path;
+    name = address_cut(path, "/");
     if (!is_of(name, "._-"))
         return wrong(err, "the master's name has a character other than "
                           "A-Z a-z 0-9 . _ -");
@@ -271,11 +272,11 @@ static bool parse_tcp(struct address *address, struct view authority,
         struct view login = { authority.data, at };
         if (!parse_login(address, login, err))
             return false;
-        authority = skip(authority, at + 1);
+        authority = address_skip(authority, at + 1);
     }
     if (address->kind == ADDRESS_SENTINEL && !parse_master(address, &path, err))
         return false;
-    if (path.len > 1 && !parse_db(address, skip(path, 1), err))
+    if (path.len > 1 && !parse_db(address, address_skip(path, 1), err))
         return false;
     if (address->kind == ADDRESS_CLUSTER && address->db != 0)
         return wrong(err, "a cluster has database 0 and no other");
@@ -312,11 +313,12 @@ static const struct scheme *cut_scheme(struct view *url)
     while (url->len < strlen(scheme->name) ||
            strncasecmp(url->data, scheme->name, strlen(scheme->name)) != 0)
         scheme++;
-    *url = skip(*url, strlen(scheme->name));
+    *url = address_skip(*url, strlen(scheme->name));
     return scheme;
 }
 
-static bool parse(struct address *address, struct view url, struct err *err)
+static bool address_parse_url(struct address *address, struct view url,
+                              struct err *err)
 {
     for (size_t i = 0; i < url.len; i++)
         if ((unsigned char)url.data[i] <= ' ' || url.data[i] == 0x7f)
@@ -332,8 +334,8 @@ static bool parse(struct address *address, struct view url, struct err *err)
                           "which this build lacks; use a unix socket or a TLS "
                           "proxy such as stunnel");
 
-    struct view authority = cut(&url, "/?");
-    struct view path = cut(&url, "?");
+    struct view authority = address_cut(&url, "/?");
+    struct view path = address_cut(&url, "?");
     address->kind = scheme->kind;
     address->tls = scheme->tls;
     if (!parse_query(address, url, err))
@@ -345,13 +347,13 @@ static bool parse(struct address *address, struct view url, struct err *err)
 bool address_parse(struct address *address, struct view url, struct err *err)
 {
     *address = (struct address){ 0 };
-    if (parse(address, url.data ? url : VIEW(""), err))
+    if (address_parse_url(address, url.data ? url : VIEW(""), err))
         return true;
     address_finish(address);
     return false;
 }
 
-static char *copy_text(const char *text)
+static char *address_copy_text(const char *text)
 {
     return text ? view_dup(view_of(text)) : NULL;
 }
@@ -361,19 +363,19 @@ void address_set_sentinel_password(struct address *address,
 {
     free(address->sentinel_password);
     address->sentinel_password =
-        password && *password ? copy_text(password) : NULL;
+        password && *password ? address_copy_text(password) : NULL;
 }
 
 void address_copy(struct address *to, const struct address *from)
 {
     *to = *from;
-    to->path = copy_text(from->path);
+    to->path = address_copy_text(from->path);
     to->nodes = allocate(from->node_count, sizeof(*to->nodes));
     memcpy(to->nodes, from->nodes, from->node_count * sizeof(*to->nodes));
-    to->master = copy_text(from->master);
-    to->user = copy_text(from->user);
-    to->password = copy_text(from->password);
-    to->sentinel_password = copy_text(from->sentinel_password);
+    to->master = address_copy_text(from->master);
+    to->user = address_copy_text(from->user);
+    to->password = address_copy_text(from->password);
+    to->sentinel_password = address_copy_text(from->sentinel_password);
 }
 
 bool address_of_sentinels(struct address *to, const struct address *from)
@@ -384,11 +386,11 @@ bool address_of_sentinels(struct address *to, const struct address *from)
     to->nodes = allocate(from->node_count, sizeof(*to->nodes));
     to->node_count = from->node_count;
     memcpy(to->nodes, from->nodes, from->node_count * sizeof(*to->nodes));
-    to->password = copy_text(from->sentinel_password);
+    to->password = address_copy_text(from->sentinel_password);
     return true;
 }
 
-static void forget(char *secret)
+static void address_forget_secret(char *secret)
 {
     if (secret)
         explicit_bzero(secret, strlen(secret));
@@ -403,14 +405,14 @@ void address_finish(struct address *address)
     free(address->nodes);
     free(address->master);
     free(address->user);
-    forget(address->password);
-    forget(address->sentinel_password);
+    address_forget_secret(address->password);
+    address_forget_secret(address->sentinel_password);
     *address = (struct address){ 0 };
 }
 
 /* Appends; what does not fit is left out. */
 __attribute__((format(printf, 3, 4))) static void
-append(char *text, size_t size, const char *format, ...)
+address_append(char *text, size_t size, const char *format, ...)
 {
     size_t len = strlen(text);
     va_list args;
@@ -424,7 +426,8 @@ static void append_node(char *text, size_t size, const struct node *node)
 {
     bool is_ipv6 = strchr(node->host, ':');
 
-    append(text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", node->host, node->port);
+    address_append(text, size, is_ipv6 ? "[%s]:%d" : "%s:%d", node->host,
+                   node->port);
 }
 
 bool node_set(struct node *node, struct view host, uint64_t port)
@@ -452,27 +455,27 @@ void address_print(const struct address *address, char *text, size_t size)
 
     text[0] = '\0';
     if (address->path) {
-        append(text, size, "unix://%s%s%s?db=%d", user, at, address->path,
-               address->db);
+        address_append(text, size, "unix://%s%s%s?db=%d", user, at,
+                       address->path, address->db);
         return;
     }
-    append(text, size, "redis%s%s://%s%s", address->tls ? "s" : "",
-           kinds[address->kind], user, at);
+    address_append(text, size, "redis%s%s://%s%s", address->tls ? "s" : "",
+                   kinds[address->kind], user, at);
     for (size_t i = 0; i < address->node_count; i++) {
-        append(text, size, "%s", i > 0 ? "," : "");
+        address_append(text, size, "%s", i > 0 ? "," : "");
         append_node(text, size, &address->nodes[i]);
     }
     if (address->master)
-        append(text, size, "/%s", address->master);
+        address_append(text, size, "/%s", address->master);
     if (address->kind != ADDRESS_CLUSTER)
-        append(text, size, "/%d", address->db);
+        address_append(text, size, "/%d", address->db);
 }
 
 void address_without_login(struct address *to, const struct address *from)
 {
     address_copy(to, from);
-    forget(to->user);
-    forget(to->password);
+    address_forget_secret(to->user);
+    address_forget_secret(to->password);
     to->user = NULL;
     to->password = NULL;
 }

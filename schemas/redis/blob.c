@@ -1,9 +1,9 @@
 /* blob.c - commands for blobs. */
 #include "schemas/redis/blob.h"
 
-static void begin(struct command *command, const char *name,
-                  const struct names *names, unsigned int partition,
-                  struct view sha256)
+static void blob_begin_command(struct command *command, const char *name,
+                               const struct names *names,
+                               unsigned int partition, struct view sha256)
 {
     struct key key = names_blob(names, partition, sha256);
 
@@ -14,7 +14,7 @@ static void begin(struct command *command, const char *name,
 void blob_reserve(struct command *command, const struct names *names,
                   unsigned int partition, struct view sha256, uint64_t ttl_ms)
 {
-    begin(command, "SET", names, partition, sha256);
+    blob_begin_command(command, "SET", names, partition, sha256);
     command_add_text(command, "");
     command_add_text(command, "PX");
     command_add_uint(command, ttl_ms);
@@ -24,7 +24,7 @@ void blob_reserve(struct command *command, const struct names *names,
 void blob_fill(struct command *command, const struct names *names,
                unsigned int partition, struct view sha256, struct view bytes)
 {
-    begin(command, "SET", names, partition, sha256);
+    blob_begin_command(command, "SET", names, partition, sha256);
     command_add(command, bytes);
     command_add_text(command, "XX");
     command_add_text(command, "KEEPTTL");
@@ -33,7 +33,7 @@ void blob_fill(struct command *command, const struct names *names,
 void blob_extend(struct command *command, const struct names *names,
                  unsigned int partition, struct view sha256, uint64_t ttl_ms)
 {
-    begin(command, "PEXPIRE", names, partition, sha256);
+    blob_begin_command(command, "PEXPIRE", names, partition, sha256);
     command_add_uint(command, ttl_ms);
     command_add_text(command, "GT");
 }
@@ -41,13 +41,13 @@ void blob_extend(struct command *command, const struct names *names,
 void blob_ask(struct command *command, const struct names *names,
               unsigned int partition, struct view sha256)
 {
-    begin(command, "GET", names, partition, sha256);
+    blob_begin_command(command, "GET", names, partition, sha256);
 }
 
 void blob_ask_head(struct command *command, const struct names *names,
                    unsigned int partition, struct view sha256, uint64_t most)
 {
-    begin(command, "GETRANGE", names, partition, sha256);
+    blob_begin_command(command, "GETRANGE", names, partition, sha256);
     command_add_text(command, "0");
     command_add_uint(command, most);
 }
@@ -55,5 +55,5 @@ void blob_ask_head(struct command *command, const struct names *names,
 void blob_ask_size(struct command *command, const struct names *names,
                    unsigned int partition, struct view sha256)
 {
-    begin(command, "STRLEN", names, partition, sha256);
+    blob_begin_command(command, "STRLEN", names, partition, sha256);
 }

@@ -39,7 +39,7 @@ struct deadline {
     uint64_t given_ms;
 };
 
-static uint64_t now_ms(void)
+static uint64_t conn_now_ms(void)
 {
     struct timespec now;
 
@@ -49,7 +49,7 @@ static uint64_t now_ms(void)
 
 static struct deadline deadline_in(uint64_t ms)
 {
-    uint64_t now = now_ms();
+    uint64_t now = conn_now_ms();
 
     return (struct deadline){ ms < UINT64_MAX - now ? now + ms : UINT64_MAX,
                               ms };
@@ -69,7 +69,7 @@ struct conn *conn_new(const struct address *address, unsigned int slot,
     return conn;
 }
 
-static void hang_up(struct conn *conn)
+static void conn_hang_up(struct conn *conn)
 {
     if (conn->wire)
         redisFree(conn->wire);
@@ -80,7 +80,7 @@ static void hang_up(struct conn *conn)
 
 void conn_close(struct conn *conn)
 {
-    hang_up(conn);
+    conn_hang_up(conn);
     route_leave(&conn->route);
 }
 
@@ -96,7 +96,7 @@ void conn_free(struct conn *conn)
 
 /* Every failure comes here: closes the connection, and puts the server in front
  * of the sentence. */
-static bool fail(struct conn *conn, struct err *err)
+static bool conn_fail(struct conn *conn, struct err *err)
 {
     conn_close(conn);
     return err_prefix(err, "Redis at %s", conn->where);
@@ -109,7 +109,7 @@ static int wait_events(struct conn *conn, short events,
     struct pollfd fd = { .fd = conn->wire->fd, .events = events };
 
     for (;;) {
-        uint64_t now = now_ms();
+        uint64_t now = conn_now_ms();
         uint64_t left = now < deadline.at_ms ? deadline.at_ms - now : 0;
         int ready = poll(&fd, 1, left < INT_MAX ? (int)left : INT_MAX);
 
@@ -123,8 +123,9 @@ static int wait_events(struct conn *conn, short events,
 }
 
 /* Waits for the events; fails when the time is up. what: for the sentence. */
-static bool await(struct conn *conn, short events, struct deadline deadline,
-                  const char *what, struct err *err)
+static bool conn_await(struct conn *conn, short events,
+                       struct deadline deadline, const char *what,
+                       struct err *err)
 {
     int ready = wait_events(conn, events, deadline, err);
 
@@ -146,7 +147,7 @@ static bool write_out(struct conn *conn, struct deadline deadline,
     while (wire_flush(conn->wire, &done, err)) {
         if (done)
             return true;
-        if (!await(conn, POLLIN | POLLOUT, deadline, "sending", err) ||
+        if (!conn_await(conn, POLLIN | POLLOUT, deadline, "sending", err) ||
             !wire_fill(conn->wire, err))
             return false;
     }
@@ -182,7 +183,7 @@ static redisReply *receive(struct conn *conn, struct deadline deadline,
     while (wire_next(conn->wire, &reply, err)) {
         if (reply)
             return reply;
-        if (!await(conn, POLLIN, deadline, "its answer", err) ||
+        if (!conn_await(conn, POLLIN, deadline, "its answer", err) ||
             !wire_fill(conn->wire, err))
             return NULL;
     }
@@ -211,7 +212,8 @@ static enum route_step visit(struct conn *conn, struct deadline deadline,
 
     route_print(&conn->route, conn->where, sizeof(conn->where));
     conn->wire = wire_open(address, node, node->host, err);
-    if (!conn->wire || !await(conn, POLLOUT, deadline, "connecting", err) ||
+    if (!conn->wire ||
+        !conn_await(conn, POLLOUT, deadline, "connecting", err) ||
         !wire_connected(conn->wire, address, node, err))
         return ROUTE_ASTRAY;
     route_greet(&conn->route, conn->wire, conn->role);
@@ -229,16 +231,17 @@ static enum route_step visit(struct conn *conn, struct deadline deadline,
 
 /* Goes from server to server until one is the right one, all have failed, or
  * the time is up. */
-static bool find(struct conn *conn, struct deadline deadline, struct err *err)
+static bool conn_find_server(struct conn *conn, struct deadline deadline,
+                             struct err *err)
 {
     for (;;) {
         enum route_step step =
             visit(conn, deadline_on_the_way(conn, deadline), err);
         if (step == ROUTE_ARRIVED)
             return true;
-        if (step == ROUTE_ASTRAY && now_ms() >= deadline.at_ms)
+        if (step == ROUTE_ASTRAY && conn_now_ms() >= deadline.at_ms)
             return false;
-        hang_up(conn);
+        conn_hang_up(conn);
         if (step == ROUTE_ASTRAY && !route_stray(&conn->route))
             return false;
     }
@@ -260,13 +263,13 @@ static bool connect_wire(struct conn *conn, struct deadline deadline,
         conn_close(conn);
     if (conn->wire)
         return true;
-    return find(conn, deadline, err);
+    return conn_find_server(conn, deadline, err);
 }
 
 /* The next reply. NULL also when it ends the connection (reply.h): then the
  * command has no answer. */
-static redisReply *take_answer(struct conn *conn, struct deadline deadline,
-                               struct err *err)
+static redisReply *conn_take_answer(struct conn *conn, struct deadline deadline,
+                                    struct err *err)
 {
     redisReply *reply = receive(conn, deadline, err);
     enum reply_cure cure = reply ? reply_cure(reply) : CURE_NONE;
@@ -294,10 +297,10 @@ redisReply *conn_call(struct conn *conn, const struct command *command,
     if (connect_wire(conn, deadline, err)) {
         wire_put(conn->wire, command);
         if (flush(conn, deadline, err))
-            reply = take_answer(conn, deadline, err);
+            reply = conn_take_answer(conn, deadline, err);
     }
     if (!reply) {
-        fail(conn, err);
+        conn_fail(conn, err);
         return NULL;
     }
     if (!reply_ok(reply, err)) {
@@ -316,13 +319,13 @@ bool conn_send(struct conn *conn, const struct command *command,
 
     conn->refused = false;
     if (!connect_wire(conn, deadline, err))
-        return fail(conn, err);
+        return conn_fail(conn, err);
     wire_put(conn->wire, command);
     conn->owed++;
     for (int i = 0; i < command->argc; i++)
         conn->unsent += command->argvlen[i];
     return conn->unsent < ENOUGH_BYTES || flush(conn, deadline, err) ||
-           fail(conn, err);
+           conn_fail(conn, err);
 }
 
 redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
@@ -341,9 +344,9 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
 
     conn->refused = false;
     if (conn->unsent == 0 || flush(conn, deadline, err))
-        reply = take_answer(conn, deadline, err);
+        reply = conn_take_answer(conn, deadline, err);
     if (!reply) {
-        fail(conn, err);
+        conn_fail(conn, err);
         return NULL;
     }
     conn->owed--;
@@ -382,7 +385,7 @@ redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
         return NULL;
     }
     if (conn->unsent > 0 && !flush(conn, deadline_in(SEND_MS), err)) {
-        fail(conn, err);
+        conn_fail(conn, err);
         return NULL;
     }
     while (ready > 0 && wire_next(conn->wire, &reply, err)) {
@@ -396,6 +399,6 @@ redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
         if (ready > 0 && !wire_fill(conn->wire, err))
             break;
     }
-    fail(conn, err);
+    conn_fail(conn, err);
     return NULL;
 }

@@ -66,8 +66,8 @@ bool endpoint_field_read(struct view field, struct view *id, struct view *word)
 
 /* --- commands ------------------------------------------------------------- */
 
-static void begin(struct command *command, const char *name,
-                  const struct names *names, const char *what)
+static void endpoint_begin_command(struct command *command, const char *name,
+                                   const struct names *names, const char *what)
 {
     struct key key = names_of_fleet(names, what);
 
@@ -88,7 +88,7 @@ void endpoint_end(struct command *command)
 void endpoint_add_wait(struct command *command, const struct names *names,
                        const struct endpoint_id *id, uint64_t until)
 {
-    begin(command, "ZADD", names, "waits");
+    endpoint_begin_command(command, "ZADD", names, "waits");
     command_add_text(command, "GT");
     command_add_uint(command, until);
     command_add_text(command, id->text);
@@ -97,7 +97,7 @@ void endpoint_add_wait(struct command *command, const struct names *names,
 void endpoint_drop_waits(struct command *command, const struct names *names,
                          uint64_t now)
 {
-    begin(command, "ZREMRANGEBYSCORE", names, "waits");
+    endpoint_begin_command(command, "ZREMRANGEBYSCORE", names, "waits");
     command_add_text(command, "-inf");
     command_add_uint(command, now);
 }
@@ -105,19 +105,19 @@ void endpoint_drop_waits(struct command *command, const struct names *names,
 void endpoint_drop_wait(struct command *command, const struct names *names,
                         struct view id)
 {
-    begin(command, "ZREM", names, "waits");
+    endpoint_begin_command(command, "ZREM", names, "waits");
     command_add(command, id);
 }
 
 void endpoint_keep_waits(struct command *command, const struct names *names)
 {
-    begin(command, "PEXPIRE", names, "waits");
+    endpoint_begin_command(command, "PEXPIRE", names, "waits");
     command_add_uint(command, ENDPOINT_LONGEST_MS + ENDPOINT_DAY_MS);
 }
 
 void endpoint_ask_waits(struct command *command, const struct names *names)
 {
-    begin(command, "ZRANGE", names, "waits");
+    endpoint_begin_command(command, "ZRANGE", names, "waits");
     command_add_uint(command, 0);
     command_add_uint(command, ENDPOINT_MOST_WAITS - 1);
     command_add_text(command, "REV");
@@ -137,7 +137,7 @@ void endpoint_add_count(struct command *command, const struct names *names,
                         const struct endpoint_id *id, enum endpoint_count what,
                         uint64_t count)
 {
-    begin(command, "HINCRBY", names, "counts");
+    endpoint_begin_command(command, "HINCRBY", names, "counts");
     add_field(command, id, endpoint_count_names[what]);
     command_add_uint(command, count);
 }
@@ -146,7 +146,7 @@ void endpoint_set_notes(struct command *command, const struct names *names,
                         const struct endpoint_id *id,
                         const struct view notes[ENDPOINT_NOTES])
 {
-    begin(command, "HSET", names, "counts");
+    endpoint_begin_command(command, "HSET", names, "counts");
     for (size_t i = 0; i < ENDPOINT_NOTES; i++)
         if (notes[i].len > 0) {
             add_field(command, id, endpoint_note_names[i]);
@@ -156,6 +156,6 @@ void endpoint_set_notes(struct command *command, const struct names *names,
 
 void endpoint_keep_counts(struct command *command, const struct names *names)
 {
-    begin(command, "PEXPIRE", names, "counts");
+    endpoint_begin_command(command, "PEXPIRE", names, "counts");
     command_add_uint(command, 30ull * ENDPOINT_DAY_MS);
 }

@@ -102,9 +102,10 @@ static const char *const late_words[] = {
     [LINK_BACKOFF] = NULL,
 };
 
-static void run(struct link *link);
+static void link_run(struct link *link);
 
-static void enter(struct link *link, enum link_state state, uint64_t limit_ms)
+static void link_enter(struct link *link, enum link_state state,
+                       uint64_t limit_ms)
 {
     machine_go(&link->machine, state);
     link->entered = uv_now(link->loop);
@@ -113,7 +114,7 @@ static void enter(struct link *link, enum link_state state, uint64_t limit_ms)
 
 /* Only notes the failure: heed() breaks the connection before the next step.
  * Always AGAIN, so that a step may end in return fail(...). */
-static enum pace fail(struct link *link, const struct err *why)
+static enum pace link_fail(struct link *link, const struct err *why)
 {
     link->failed = true;
     link->why = *why;
@@ -125,14 +126,14 @@ static enum pace fail_text(struct link *link, const char *text)
     struct err why;
 
     err_set(&why, ERR_RETRY, "redis_unavailable", "%s", text);
-    return fail(link, &why);
+    return link_fail(link, &why);
 }
 
 /* ------------------------------------------------------------- callbacks */
 
 static void on_stirred(void *owner)
 {
-    run(owner);
+    link_run(owner);
 }
 
 static void on_resolved(void *owner, const char *ip, const struct err *why)
@@ -143,8 +144,8 @@ static void on_resolved(void *owner, const char *ip, const struct err *why)
     if (ip)
         snprintf(link->ip, sizeof(link->ip), "%s", ip);
     else
-        fail(link, why);
-    run(link);
+        link_fail(link, why);
+    link_run(link);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -156,13 +157,13 @@ static void on_timer(uv_timer_t *timer)
     if (link->line.wire)
         link->line.seen |= UV_READABLE;
     link->timer_at = NEVER;
-    run(link);
+    link_run(link);
 }
 
 static void on_idle(uv_idle_t *idle)
 {
     uv_idle_stop(idle);
-    run(idle->data);
+    link_run(idle->data);
 }
 
 static void destroy(struct link *link)
@@ -215,7 +216,7 @@ static void arm(struct link *link)
         uv_timer_start(&link->timer, on_timer, at > now ? at - now : 0, 0);
 }
 
-static void hang_up(struct link *link)
+static void link_hang_up(struct link *link)
 {
     line_close(&link->line);
     resolve_cancel(link->resolve);
@@ -241,7 +242,7 @@ static void push(struct link *link, const redisReply *reply)
     struct err why;
 
     if (!reply_ok(reply, &why))
-        fail(link, &why);
+        link_fail(link, &why);
     else if (link->events.on_push && reply->type == REDIS_REPLY_ARRAY &&
              reply->elements == 3 &&
              reply->element[0]->type == REDIS_REPLY_STRING &&
@@ -261,11 +262,11 @@ static bool heed_error(struct link *link, const redisReply *reply)
         reply_ok(reply, &why);
     else
         return true;
-    fail(link, &why);
+    link_fail(link, &why);
     return false;
 }
 
-static void answer(struct link *link, const redisReply *reply)
+static void link_answer(struct link *link, const redisReply *reply)
 {
     if (!heed_error(link, reply))
         return;
@@ -287,18 +288,18 @@ static void put_subscribe(struct link *link)
 
 /* ------------------------------------------------------------- the machine */
 
-static enum pace start(struct link *link)
+static enum pace link_start(struct link *link)
 {
     const char *host = route_node(&link->route)->host;
     struct err why;
 
-    enter(link, LINK_RESOLVING, route_step_ms(&link->route));
+    link_enter(link, LINK_RESOLVING, route_step_ms(&link->route));
     link->ip[0] = '\0';
     if (link->route.address.path || resolve_is_numeric(host))
         return AGAIN;
     link->resolve = resolve_start(link->loop, host, link->failures, on_resolved,
                                   link, &why);
-    return link->resolve ? WAIT : fail(link, &why);
+    return link->resolve ? WAIT : link_fail(link, &why);
 }
 
 static enum pace step_resolving(void *owner)
@@ -310,17 +311,17 @@ static enum pace step_resolving(void *owner)
 
     if (link->resolve)
         return WAIT;
-    enter(link, LINK_CONNECTING, route_step_ms(&link->route));
-    return open_line(link, ip, &why) ? WAIT : fail(link, &why);
+    link_enter(link, LINK_CONNECTING, route_step_ms(&link->route));
+    return open_line(link, ip, &why) ? WAIT : link_fail(link, &why);
 }
 
 static enum pace step_closed(void *owner)
 {
     struct link *link = owner;
     if (!link->freeing)
-        return link->wanted ? start(link) : WAIT;
-    /* hang_up() has begun to close the line's handle; when the last handle is
-     * closed, destroy() frees the link. */
+        return link->wanted ? link_start(link) : WAIT;
+    /* link_hang_up() has begun to close the line's handle; when the last handle
+     * is closed, destroy() frees the link. */
     if (!uv_is_closing((uv_handle_t *)&link->timer)) {
         uv_close((uv_handle_t *)&link->timer, on_closed);
         uv_close((uv_handle_t *)&link->idle, on_closed);
@@ -338,15 +339,15 @@ static enum pace step_connecting(void *owner)
     link->line.seen = 0;
     if (!wire_connected(link->line.wire, &link->route.address,
                         route_node(&link->route), &why))
-        return fail(link, &why);
+        return link_fail(link, &why);
     route_greet(&link->route, link->line.wire, link->role);
-    enter(link, LINK_GREETING, route_step_ms(&link->route));
+    link_enter(link, LINK_GREETING, route_step_ms(&link->route));
     return AGAIN;
 }
 
 static enum pace arrive(struct link *link)
 {
-    enter(link, LINK_READY, NEVER);
+    link_enter(link, LINK_READY, NEVER);
     if (link->channel)
         put_subscribe(link);
     if (link->events.on_ready)
@@ -361,11 +362,11 @@ static enum pace step_greeting(void *owner)
     struct err why;
 
     if (!line_pump(&link->line, &why))
-        return fail(link, &why);
+        return link_fail(link, &why);
     while (step == ROUTE_LISTEN) {
         redisReply *reply = NULL;
         if (!wire_next(link->line.wire, &reply, &why))
-            return fail(link, &why);
+            return link_fail(link, &why);
         if (!reply)
             return WAIT;
         step = route_hear(&link->route, reply, &why);
@@ -374,9 +375,9 @@ static enum pace step_greeting(void *owner)
     if (step == ROUTE_ARRIVED)
         return arrive(link);
     if (step == ROUTE_ASTRAY)
-        return fail(link, &why);
-    hang_up(link);
-    return start(link);
+        return link_fail(link, &why);
+    link_hang_up(link);
+    return link_start(link);
 }
 
 static enum pace step_ready(void *owner)
@@ -385,12 +386,12 @@ static enum pace step_ready(void *owner)
     struct err why;
 
     if (!line_pump(&link->line, &why))
-        return fail(link, &why);
+        return link_fail(link, &why);
     /* The owner may reset or free the link in any of the callbacks. */
     while (!link->failed && !link->freeing) {
         redisReply *reply = NULL;
         if (!wire_next(link->line.wire, &reply, &why))
-            return fail(link, &why);
+            return link_fail(link, &why);
         if (!reply)
             return pending_are_late(&link->pending, uv_now(link->loop))
                        ? fail_text(link, "a call was not answered "
@@ -398,7 +399,7 @@ static enum pace step_ready(void *owner)
                        : WAIT;
         /* link_keep_reply() may take it over and leave NULL here. */
         link->reply = reply;
-        answer(link, reply);
+        link_answer(link, reply);
         freeReplyObject(link->reply);
         link->reply = NULL;
     }
@@ -408,7 +409,7 @@ static enum pace step_ready(void *owner)
 static enum pace step_backoff(void *owner)
 {
     struct link *link = owner;
-    return uv_now(link->loop) >= link->deadline ? start(link) : WAIT;
+    return uv_now(link->loop) >= link->deadline ? link_start(link) : WAIT;
 }
 
 /* Whether another server is tried at once. Only before the link was ready: the
@@ -422,7 +423,7 @@ static bool try_another(struct link *link)
     return route_stray(&link->route);
 }
 
-static void lose(struct link *link)
+static void link_lose(struct link *link)
 {
     struct err why = link->why;
     bool was_ready = link->machine.state == LINK_READY;
@@ -432,14 +433,14 @@ static void lose(struct link *link)
     err_prefix(&why, "Redis at %s", name);
     if (was_ready && uv_now(link->loop) - link->entered >= STEADY_MS)
         link->failures = 0;
-    hang_up(link);
+    link_hang_up(link);
     if (try_another(link)) {
-        enter(link, LINK_BACKOFF, 0);
+        link_enter(link, LINK_BACKOFF, 0);
         return;
     }
     /* The state first: a callback below may call link_send(), which must find
      * that the link is not ready, or link_free(). */
-    enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
+    link_enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
     pending_answer_all(&link->pending, &why);
     if (link->events.on_lost)
         link->events.on_lost(link->owner, &why);
@@ -450,8 +451,8 @@ static void shut(struct link *link)
     struct err why;
 
     err_set(&why, ERR_RETRY, "redis_unavailable", "the link is closed");
-    hang_up(link);
-    enter(link, LINK_CLOSED, NEVER);
+    link_hang_up(link);
+    link_enter(link, LINK_CLOSED, NEVER);
     pending_answer_all(&link->pending, &why);
 }
 
@@ -466,11 +467,11 @@ static void heed(void *owner)
     if (link->freeing && link->machine.state != LINK_CLOSED)
         shut(link);
     else if (link->failed && machine_may_go(&link->machine, LINK_BACKOFF))
-        lose(link);
+        link_lose(link);
     link->failed = false;
 }
 
-static void run(struct link *link)
+static void link_run(struct link *link)
 {
     bool inside = link->machine.running;
 

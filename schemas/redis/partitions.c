@@ -5,8 +5,8 @@
 
 #include "schemas/redis/reply.h"
 
-static void begin(struct command *command, const char *name,
-                  const struct names *names)
+static void partitions_begin_command(struct command *command, const char *name,
+                                     const struct names *names)
 {
     struct key key = names_fleet(names);
 
@@ -18,13 +18,13 @@ static void begin(struct command *command, const char *name,
 void partitions_set(struct command *command, const struct names *names,
                     size_t count)
 {
-    begin(command, "HSETNX", names);
+    partitions_begin_command(command, "HSETNX", names);
     command_add_uint(command, count);
 }
 
 void partitions_ask(struct command *command, const struct names *names)
 {
-    begin(command, "HGET", names);
+    partitions_begin_command(command, "HGET", names);
 }
 
 bool partitions_read(const redisReply *reply, const struct names *names,

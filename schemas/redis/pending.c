@@ -24,8 +24,8 @@ void pending_add(struct pending_replies *pending, link_done *done, void *owner,
         pending->deadline = deadline;
 }
 
-static void answer(struct pending_reply *entry, const redisReply *reply,
-                   const struct err *why)
+static void pending_answer_one(struct pending_reply *entry,
+                               const redisReply *reply, const struct err *why)
 {
     if (entry->done)
         entry->done(entry->owner, reply, why);
@@ -42,7 +42,7 @@ bool pending_answer(struct pending_replies *pending, const redisReply *reply)
     pending->first = entry->next;
     if (!pending->first)
         pending->end = &pending->first;
-    answer(entry, reply, NULL);
+    pending_answer_one(entry, reply, NULL);
     return true;
 }
 
@@ -54,7 +54,7 @@ void pending_answer_all(struct pending_replies *pending, const struct err *why)
     pending_init(pending);
     while (entry) {
         struct pending_reply *next = entry->next;
-        answer(entry, NULL, why);
+        pending_answer_one(entry, NULL, why);
         entry = next;
     }
 }

@@ -57,8 +57,8 @@ static bool is_sentinel(const struct route *route)
     return route->address.kind == ADDRESS_SENTINEL && !route->named;
 }
 
-static void ask(struct route *route, redisContext *wire, const char *first,
-                const char *second, const char *third)
+static void route_ask(struct route *route, redisContext *wire,
+                      const char *first, const char *second, const char *third)
 {
     struct command command;
 
@@ -75,12 +75,12 @@ static void ask(struct route *route, redisContext *wire, const char *first,
 static void ask_the_way(struct route *route, redisContext *wire)
 {
     if (is_sentinel(route))
-        ask(route, wire, "SENTINEL", "GET-MASTER-ADDR-BY-NAME",
-            route->address.master);
+        route_ask(route, wire, "SENTINEL", "GET-MASTER-ADDR-BY-NAME",
+                  route->address.master);
     else if (route->address.kind == ADDRESS_SENTINEL)
-        ask(route, wire, "ROLE", NULL, NULL);
+        route_ask(route, wire, "ROLE", NULL, NULL);
     else if (route->address.kind == ADDRESS_CLUSTER)
-        ask(route, wire, "CLUSTER", "SLOTS", NULL);
+        route_ask(route, wire, "CLUSTER", "SLOTS", NULL);
 }
 
 void route_greet(struct route *route, redisContext *wire, const char *role)
@@ -94,15 +94,15 @@ void route_greet(struct route *route, redisContext *wire, const char *role)
 
     route->owed = 0;
     if (password && user)
-        ask(route, wire, "AUTH", user, password);
+        route_ask(route, wire, "AUTH", user, password);
     else if (password)
-        ask(route, wire, "AUTH", password, NULL);
+        route_ask(route, wire, "AUTH", password, NULL);
     if (address->db > 0 && !sentinel) {
         snprintf(text, sizeof(text), "%d", address->db);
-        ask(route, wire, "SELECT", text, NULL);
+        route_ask(route, wire, "SELECT", text, NULL);
     }
     snprintf(text, sizeof(text), "quern-%s", role);
-    ask(route, wire, "CLIENT", "SETNAME", text);
+    route_ask(route, wire, "CLIENT", "SETNAME", text);
     ask_the_way(route, wire);
 }
 
@@ -137,7 +137,7 @@ static enum route_step go_to(struct route *route, const struct node *node,
     return ROUTE_ON;
 }
 
-static bool is_text(const redisReply *reply)
+static bool route_is_text(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_STRING ||
            reply->type == REDIS_REPLY_STATUS;
@@ -160,8 +160,8 @@ static enum route_step hear_sentinel(struct route *route,
                 route->address.master);
         return ROUTE_ASTRAY;
     }
-    if (!is_array(reply, 2) || !is_text(reply->element[0]) ||
-        !is_text(reply->element[1]) ||
+    if (!is_array(reply, 2) || !route_is_text(reply->element[0]) ||
+        !route_is_text(reply->element[1]) ||
         !node_set(
             &node,
             (struct view){ reply->element[0]->str, reply->element[0]->len },
@@ -175,7 +175,7 @@ static enum route_step hear_sentinel(struct route *route,
 static enum route_step hear_role(struct route *route, const redisReply *reply,
                                  struct err *err)
 {
-    if (is_array(reply, 1) && is_text(reply->element[0]) &&
+    if (is_array(reply, 1) && route_is_text(reply->element[0]) &&
         strcmp(reply->element[0]->str, "master") != 0)
         return astray(err, "it is not a master: the sentinels have not "
                            "agreed on one yet");
@@ -191,7 +191,7 @@ static bool read_node(const struct node *asked, const redisReply *reply,
     if (!is_array(reply, 2) || reply->element[1]->type != REDIS_REPLY_INTEGER)
         return false;
     const redisReply *named = reply->element[0];
-    if (is_text(named) && named->len > 0 && strcmp(named->str, "?") != 0)
+    if (route_is_text(named) && named->len > 0 && strcmp(named->str, "?") != 0)
         host = (struct view){ named->str, named->len };
     return node_set(node, host, (uint64_t)reply->element[1]->integer);
 }

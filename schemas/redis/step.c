@@ -55,7 +55,7 @@ redisReply **step_expect(const redisReply *reply, const char *function,
     return NULL;
 }
 
-static bool is_text(const redisReply *reply)
+static bool step_is_text(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_STRING ||
            reply->type == REDIS_REPLY_STATUS;
@@ -63,7 +63,7 @@ static bool is_text(const redisReply *reply)
 
 struct view step_text(const redisReply *reply)
 {
-    if (!is_text(reply))
+    if (!step_is_text(reply))
         return (struct view){ "", 0 };
     return (struct view){ reply->str, reply->len };
 }

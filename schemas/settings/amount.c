@@ -103,7 +103,8 @@ static bool read_dollars(uint64_t *value, const char *text)
     return *rest == '\0';
 }
 
-static bool read_text(uint64_t *value, enum amount_kind kind, const char *text)
+static bool amount_read_text(uint64_t *value, enum amount_kind kind,
+                             const char *text)
 {
     if (kind == AMOUNT_COUNT)
         return read_count(value, text);
@@ -114,8 +115,8 @@ static bool read_text(uint64_t *value, enum amount_kind kind, const char *text)
 
 /* --------------------------------------------------------------- refusing */
 
-static bool refuse(const struct amount_range *range, const char *forms,
-                   struct err *err)
+static bool amount_refuse(const struct amount_range *range, const char *forms,
+                          struct err *err)
 {
     char between[AMOUNT_RANGE_BYTES];
     amount_write_range(between, range);
@@ -139,13 +140,13 @@ bool amount_read(uint64_t *value, const struct amount_range *range,
                  const char *text, struct err *err)
 {
     uint64_t number;
-    if (!read_text(&number, range->kind, text)) {
+    if (!amount_read_text(&number, range->kind, text)) {
         if (kinds[range->kind].units && read_count(&number, text))
             return refuse_plain(range->kind, number, err);
-        return refuse(range, kinds[range->kind].forms, err);
+        return amount_refuse(range, kinds[range->kind].forms, err);
     }
     if (number < range->min || (range->max && number > range->max))
-        return refuse(range, "", err);
+        return amount_refuse(range, "", err);
     *value = number;
     return true;
 }

@@ -71,7 +71,8 @@ static void put_defaults(const struct load_target *target)
 /* --- files ---------------------------------------------------------------- */
 
 /* All of it, with a NUL at the end. */
-static bool read_file(const char *path, struct buf *text, struct err *err)
+static bool setting_read_file(const char *path, struct buf *text,
+                              struct err *err)
 {
     FILE *file = fopen(path, "re");
     char piece[4096];
@@ -113,7 +114,7 @@ static bool put_secret(const struct load_target *target,
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_SECRET + 1);
-    if (!read_file(path, &text, err))
+    if (!setting_read_file(path, &text, err))
         return err_prefix(err, "%s", name);
     text.data[strcspn(text.data, "\r\n")] = '\0';
     return setting_put(row, target->settings, trim(text.data), name, err);
@@ -204,7 +205,8 @@ static bool put_file(const struct load_target *target, const char *path,
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_FILE + 1);
-    return (read_file(path, &text, err) || err_prefix(err, "--config")) &&
+    return (setting_read_file(path, &text, err) ||
+            err_prefix(err, "--config")) &&
            put_lines(target, path, text.data, err);
 }
 

@@ -180,7 +180,7 @@ bool setting_put(const struct setting *row, void *settings, const char *text,
                    why.text);
 }
 
-static bool is_text(const struct setting *row)
+static bool setting_is_text(const struct setting *row)
 {
     return row->type == SETTING_TEXT || row->type == SETTING_SECRET ||
            row->type == SETTING_LIST;
@@ -189,7 +189,7 @@ static bool is_text(const struct setting *row)
 void setting_finish(const struct setting_table *table, void *settings)
 {
     for (size_t i = 0; i < table->count; i++)
-        if (is_text(&table->rows[i])) {
+        if (setting_is_text(&table->rows[i])) {
             char *place = (char *)settings + table->rows[i].offset;
             free(*(char **)(void *)place);
             *(char **)(void *)place = NULL;

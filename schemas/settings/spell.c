@@ -5,7 +5,7 @@
 
 enum { MOST_LETTERS = 24, ENOUGH_LETTERS = 3 };
 
-static unsigned int least(unsigned int a, unsigned int b)
+static unsigned int spell_least(unsigned int a, unsigned int b)
 {
     return a < b ? a : b;
 }
@@ -20,11 +20,11 @@ static void next_row(unsigned int rows[3][MOST_LETTERS + 1], const char *word,
 
     row[0] = (unsigned int)at + 1;
     for (size_t i = 0; i < len; i++) {
-        row[i + 1] = least(above[i] + (word[at] != name[i]),
-                           least(above[i + 1], row[i]) + 1);
+        row[i + 1] = spell_least(above[i] + (word[at] != name[i]),
+                                 spell_least(above[i + 1], row[i]) + 1);
         if (at > 0 && i > 0 && word[at] == name[i - 1] &&
             word[at - 1] == name[i])
-            row[i + 1] = least(row[i + 1], rows[0][i - 1] + 1);
+            row[i + 1] = spell_least(row[i + 1], rows[0][i - 1] + 1);
     }
 }
 
