@@ -1,4 +1,4 @@
-"""The product's identifiers keep to the glossary, and a breach would be seen."""
+"""The product's identifiers keep to the rules of words.py, and a breach is seen."""
 
 import pathlib
 
@@ -9,6 +9,15 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 HEAD = "| word | not | what it means | where it is seen |\n|---|---|---|---|\n"
 IMAGE = "| image | picture | A part of a display. | `struct image_ref` |\n"
 JOB = "| job | | One request. | `struct job`, `job:<id>` |\n"
+
+
+
+def defining(name, files):
+    """Files that define a function of that name, the glossary's tag in the first."""
+    text = f"static bool {name}(int a)\n{{\n    return a;\n}}\n"
+    tag = "struct job { };\n"
+    return {f: (tag if f == files[0] else "") + text for f in files}
+
 
 # (what is wrong, files, glossary, what is said of it)
 BREACHES = [
@@ -42,6 +51,42 @@ BREACHES = [
         {"consumer/a.c": "enum job { X };"},
         JOB,
         [f"{GLOSSARY}: job: there is no struct job"],
+    ),
+    (
+        "a function's name in three files",
+        defining("find", ["consumer/b.c", "schemas/c.c", "consumer/a.c"]),
+        JOB,
+        [
+            "consumer/a.c, consumer/b.c, schemas/c.c: "
+            "name find() after its file or struct"
+        ],
+    ),
+    (
+        "a function's name in two files, and in a test",
+        defining("find", ["consumer/a.c", "consumer/b.c", "tests/c.c"]),
+        JOB,
+        [],
+    ),
+    (
+        "a callback in three files",
+        defining("on_find", ["consumer/a.c", "consumer/b.c", "consumer/c.c"]),
+        JOB,
+        [],
+    ),
+    (
+        "a function of a machine in three files",
+        defining("step_finding", ["consumer/a.c", "consumer/b.c", "consumer/c.c"]),
+        JOB,
+        [],
+    ),
+    (
+        "a function named like a convention, in three files",
+        defining("step", ["consumer/a.c", "consumer/b.c", "consumer/c.c"]),
+        JOB,
+        [
+            "consumer/a.c, consumer/b.c, consumer/c.c: "
+            "name step() after its file or struct"
+        ],
     ),
     (
         "a file of another word",
@@ -97,7 +142,7 @@ BREACHES = [
 ]
 
 
-def test_the_product_keeps_to_the_glossary():
+def test_the_product_keeps_to_the_rules():
     assert not "\n".join(breaches(sources(TREE), (TREE / GLOSSARY).read_text()))
 
 

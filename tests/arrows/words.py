@@ -1,4 +1,5 @@
 """One word for one idea: the identifiers of the product against the glossary.
+And one name for one function, so that a stack trace or a search tells its file.
 
     words.py TREE
 
@@ -14,6 +15,15 @@ import sys
 ROOMS = ("consumer", "executor", "producer", "schemas")
 GLOSSARY = "schemas/GLOSSARY.md"
 MOST_ROWS = 50
+
+# So many files may define a function of one name.
+MOST_SHARED = 2
+# (names, because): any number of files may define a function of such a name.
+CONVENTIONS = [
+    (r"main", "each program has one"),
+    (r"on_\w+", "a callback is named after its event"),
+    (r"(enter|step|landed)_\w+", "a machine's function is named after its state"),
+]
 
 NOT_CODE = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S
@@ -74,6 +84,20 @@ def twice(files):
             yield f"{paths[1]}: the tag {tag} is also in {paths[0]}"
 
 
+def shared(files):
+    """Functions whose name does not tell the file, because too many have it."""
+    places = {}
+    for path, text in files.items():
+        for name in FUNCTION.findall(text):
+            places.setdefault(name, set()).add(path)
+    for name, paths in sorted(places.items()):
+        if len(paths) > MOST_SHARED and not any(
+            re.fullmatch(names, name) for names, _ in CONVENTIONS
+        ):
+            where = ", ".join(sorted(paths))
+            yield f"{where}: name {name}() after its file or struct"
+
+
 def missing(files, rows):
     """Tags that the glossary names, and nobody defines."""
     known = {(kind, tag) for kind, tag, _ in tags_of(files)}
@@ -105,6 +129,7 @@ def breaches(files, glossary):
         yield f"{GLOSSARY}: {bad[0]}: a row has four cells"
         return
     yield from twice(files)
+    yield from shared(files)
     yield from missing(files, rows)
     yield from synonyms(files, rows)
 
