@@ -128,9 +128,13 @@ def place(info, wheel):
 
 
 def check_owner(folder, ending, wheel):
-    """The folder must be NAME-VERSION and the ending, of this very wheel."""
-    package, _, version = folder[: -len(ending)].rpartition("-")
-    if (normal(package), version) != (normal(wheel.name), wheel.version):
+    """The folder must be NAME-VERSION and the ending, of this very wheel. When a wheel
+    has a build number, some tools write it into the name of NAME.data, too."""
+    stem = folder[: -len(ending)]
+    own = (normal(wheel.name), wheel.version)
+    before, _, build = stem.rpartition("-")
+    stems = [stem, before] if ending == ".data" and build[:1].isdigit() else [stem]
+    if own not in [(normal(s.rpartition("-")[0]), s.rpartition("-")[2]) for s in stems]:
         what = "metadata" if ending == ".dist-info" else "files"
         raise Refused(f"the wheel of {wheel.name} has {what} of another package")
 

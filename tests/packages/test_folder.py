@@ -29,6 +29,7 @@ def executor(scratch):
         {
             "quern_data-1.0.data/purelib/quern_data.py": "n = 8\n",
             "quern_data-1.0.data/scripts/quern-data": "#!python\n",
+            "quern_data-1.0-1.data/purelib/quern_built.py": "n = 9\n",
             "quern_numbers.data": "a file, and no folder of what a wheel brings\n",
             "quern_data-1.0.dist-info/entry_points.txt": "[console_scripts]\nquern-data=quern_data:n\n",
         },
@@ -97,7 +98,10 @@ def test_packages_that_share_a_folder(session):
 def test_what_is_not_code_stays_away(session):
     assert session.run("import quern_data\nquern_data.n").result == "8"
     found = session.run("import os; sorted(os.listdir('/packages'))").result
-    assert found == "['quern_data-1.0.dist-info', 'quern_data.py', 'quern_numbers.data']"
+    assert found == (
+        "['quern_built.py', 'quern_data-1.0.dist-info', 'quern_data.py', "
+        "'quern_numbers.data']"
+    )
 
 
 def test_a_library_that_hides_what_it_lacks(session):
