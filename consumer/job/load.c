@@ -233,16 +233,19 @@ static bool is_only_away(const struct attempt *attempt)
     return true;
 }
 
-/* All is done but to write the result: nothing is left to run, and no session
- * of a name to save. */
-static bool is_all_done(const struct attempt *attempt)
+/* Nothing is left to ask and to run. */
+static bool is_at_its_end(const struct attempt *attempt)
 {
-    const struct conversation *conversation = &attempt->conversation;
     struct terms terms = attempt_terms(attempt);
     return attempt->job.kind != JOB_SESSION &&
-           decide_next(conversation, &terms) == NEXT_END &&
-           (attempt->job.session.len == 0 ||
-            conversation_cells(conversation) == 0);
+           decide_next(&attempt->conversation, &terms) == NEXT_END;
+}
+
+/* A session with a name is left to be saved. */
+static bool has_session_to_save(const struct attempt *attempt)
+{
+    return attempt->job.session.len > 0 &&
+           conversation_cells(&attempt->conversation) > 0;
 }
 
 /* The job cannot be done without an executor; a conversation that does not name
@@ -270,14 +273,18 @@ static void withhold_python(struct attempt *attempt)
     attempt->tools.array = others;
 }
 
-/* Behind the journal, which may show that nothing is left to do. A model that
- * could do nothing without Python is not asked at all. When the executor was
- * lost while the take was on its way, another host is to go on. */
+/* Called when the journal has been read, which may show that nothing is left to
+ * do. When the executor was lost while the take was on its way, the job goes to
+ * another host, unless it needs none. Where the settings say that there is no
+ * executor, a model that could do nothing without Python is not asked at all;
+ * but a job at its end completes, and its result says that the session was not
+ * saved. */
 static bool check_executor(struct attempt *attempt, struct err *err)
 {
     const struct executor *executor = attempt->consumer->executor;
-    bool off = executor_is_off(executor);
-    if (executor_is_ready(executor) || is_all_done(attempt))
+    bool off = executor_is_off(executor), at_end = is_at_its_end(attempt);
+    if (executor_is_ready(executor) ||
+        (at_end && (off || !has_session_to_save(attempt))))
         return true;
     if (!off && attempt->stop == STOP_NONE)
         attempt->stop = STOP_RELEASE;

@@ -9,7 +9,7 @@ import pytest
 from executor_client import Executor
 from held_redis import HeldRedis
 from servers import PATIENCE_S, binary, wait_until
-from stack import ROOT, Stack
+from stack import ROOT, Stack, call_of
 
 SLOW = "import time; time.sleep({}); 6 * 7"
 
@@ -144,7 +144,7 @@ def all_but_its_end(stack, executor, **job):
     with HeldRedis(stack.redis.socket) as way:
         first = stack.consumer(redis_url=way.url, executor=executor.path, lease="1s")
         way.lose(b"quern_v1_finish", for_good=True)
-        job = stack.submit(kind="code", cells=["6 * 7"], **job)
+        job = stack.submit(**(job or {"kind": "code", "cells": ["6 * 7"]}))
         assert way.lost.wait(PATIENCE_S), "its end is to be written"
         first.kill()
     return job
@@ -160,6 +160,19 @@ def test_a_job_whose_cells_have_run_needs_no_executor(stack, executor):
     job = all_but_its_end(stack, executor)
     stack.consumer(executor="none")
     is_done(stack, job)
+
+
+def test_a_conversation_that_has_ended_needs_no_executor(stack, executor):
+    """Though its session cannot be saved, which the result says."""
+    python = "execute_python_code"
+    stack.model.script([{"tool_calls": [call_of("6 * 7")]}, {"text": "It is 42."}])
+    job = all_but_its_end(
+        stack, executor, prompt="6 * 7?", tools=[python], session="lab"
+    )
+    stack.consumer(executor="none")
+    result = stack.result(job)
+    assert (result["status"], result["answer"]) == ("completed", "It is 42."), result
+    assert "The session was not saved" in result["notes"]
 
 
 def test_a_job_whose_cells_have_run_goes_on_when_the_executor_goes(stack, executor):
