@@ -256,10 +256,12 @@ static void on_done(void *owner, const struct http_response *response)
     struct view body = buf_view(&asking->answer);
     const struct http_tool *tool = tool_of(call);
     struct err why = { .kind = ERR_NONE };
+    /* A refusal is one even when its body is cut off. */
+    bool refused = response->status >= 300;
     asking->http = NULL;
-    if (response->end != HTTP_ANSWERED)
+    if (response->end != HTTP_ANSWERED && !refused)
         no_answer(tool, response, &why);
-    else if (response->status < 200 || response->status > 299)
+    else if (response->status < 200 || refused)
         http_tool_refusal(tool, response->status, body, &why);
     if (why.kind != ERR_NONE) {
         tool_call_fail(call, &why);

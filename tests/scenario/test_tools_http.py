@@ -32,6 +32,7 @@ class Tools(Web):
             "/locked": (401, f"who is {key}?".encode(), {}),
             "/echo": (200, json.dumps({"headers": dict(asked.headers)}).encode(), {}),
             "/text": (200, "just text, 中文".encode(), {}),
+            "/long_refusal": (413, b"x" * 100_000, {}),
             "/large": (200, json.dumps("x" * 100_000).encode(), {}),
             "/away": (302, b"", {"Location": f"{self.url}/elsewhere"}),
         }
@@ -71,6 +72,7 @@ def catalog(web):
         "large_order": tool("/large", method="POST", max_bytes=50_000),
         "cut_order": tool("/cut", method="POST"),
         "refused_order": tool("/broken", method="POST"),
+        "long_refusal": tool("/long_refusal", method="POST", max_bytes=50_000),
         "unheard": {"url": "http://127.0.0.1:1/", "parameters": PARAMETERS, "method": "POST"},
     }
 
@@ -195,6 +197,7 @@ UNANSWERED = [
     ("a GET", "late", False),
     ("a POST without a connection", "unheard", False),
     ("a POST that was answered", "refused_order", False),
+    ("a POST that was refused at length", "long_refusal", False),
 ]
 
 
