@@ -6,6 +6,7 @@
  * so the struct is freed by the last on_closed(). */
 #include "consumer/tools/reader.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -33,6 +34,7 @@ struct reader {
     reader_done *done;           /* NULL: cancelled */
     void *owner;
     bool failed;       /* it did not end as it should */
+    int not_started;   /* why the process could not be started: an errno */
     bool exited, read; /* both: it is over */
     unsigned int open; /* handles that are not closed yet */
 };
@@ -93,7 +95,11 @@ static void reader_report(struct reader *reader)
     json_t *object = json_loadb(!json.data ? "" : json.data, json.len,
                                 JSON_REJECT_DUPLICATES, NULL);
     const char *sentence = json_string_value(json_object_get(object, "error"));
-    if (sentence)
+    if (reader->not_started)
+        err_set(&why, ERR_RETRY, "tool_failed",
+                "quern-reader could not be started: %s",
+                strerror(reader->not_started));
+    else if (sentence)
         err_set(&why, ERR_REJECT, "not_text", "%s", sentence);
     else if (reader->failed || !json_is_object(object) ||
              !buf_ok(&reader->answer))
@@ -222,8 +228,10 @@ static int spawn(struct reader *reader, const struct tool_host *host)
 static void hold_process(struct reader *reader)
 {
     reader->pidfd = (int)syscall(SYS_pidfd_open, reader->process.pid, 0);
-    if (reader->pidfd < 0)
-        uv_process_kill(&reader->process, SIGKILL);
+    if (reader->pidfd >= 0)
+        return;
+    reader->not_started = errno;
+    uv_process_kill(&reader->process, SIGKILL);
 }
 
 /* It could not be started. Reported from the loop, never from reader_start().
@@ -245,8 +253,9 @@ static void launch(struct reader *reader)
     uv_timer_init(host->loop, &reader->timer);
     reader->process.data = reader->in.data = reader->out.data =
         reader->timer.data = reader;
-    if (spawn(reader, host) != 0) {
-        reader->failed = reader->exited = true;
+    reader->not_started = -spawn(reader, host);
+    if (reader->not_started) {
+        reader->exited = true;
         uv_timer_start(&reader->timer, on_failed, 0, 0);
         return;
     }

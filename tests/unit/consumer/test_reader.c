@@ -112,6 +112,7 @@ static void a_reader_that_was_waited_for_gets_no_signal(void **state)
     const struct document document = { .url = "", .type = "" };
     char go[96];
     (void)state;
+    memset(&test, 0, sizeof(test));
     write_program();
     assert_int_equal(uv_loop_init(&test.loop), 0);
     test.host.loop = &test.loop;
@@ -135,9 +136,34 @@ static void a_reader_that_was_waited_for_gets_no_signal(void **state)
     remove_folder();
 }
 
+static void on_told(void *owner, struct view json, const struct err *why)
+{
+    (void)owner;
+    (void)json;
+    assert_string_equal(why->text, "quern-reader could not be started: "
+                                   "No such file or directory");
+    test.told++;
+}
+
+static void a_reader_that_is_not_there_is_told(void **state)
+{
+    const struct document document = { .url = "", .type = "" };
+    (void)state;
+    memset(&test, 0, sizeof(test));
+    assert_int_equal(uv_loop_init(&test.loop), 0);
+    test.host.loop = &test.loop;
+    snprintf(test.path, sizeof(test.path), "/nowhere/quern-reader");
+    test.host.reader = test.path;
+    reader_start(&test.host, &document, on_told, NULL);
+    uv_run(&test.loop, UV_RUN_DEFAULT);
+    assert_int_equal(test.told, 1);
+    assert_int_equal(uv_loop_close(&test.loop), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_that_is_not_there_is_told),
         cmocka_unit_test(a_reader_that_was_waited_for_gets_no_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
