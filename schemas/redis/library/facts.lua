@@ -182,9 +182,11 @@ do
     function event_bytes(seq, at, attempt, type, data)
         if at ~= head_at or seq ~= head_seq or attempt ~= head_attempt
             or type ~= head_type then
+            head_seq = nil -- until head is whole: the call may be killed here
             head = "\134" .. cmsgpack.pack("v", 1, "seq", seq, "at", at,
                 "attempt", attempt, "type", type, "data")
-            head_seq, head_at, head_attempt, head_type = seq, at, attempt, type
+            head_at, head_attempt, head_type = at, attempt, type
+            head_seq = seq
         end
         return head .. data
     end
