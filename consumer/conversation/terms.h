@@ -1,8 +1,10 @@
-/* terms.h - the settings of an operator that decide how a conversation goes on.
+/* terms.h - what decides how a conversation goes on, beside its job and its
+ * journal: settings of the operator, the endpoint, the tools, what the executor
+ * offers. Members of a job that older consumers did not know belong here, too.
  *
- * The job, its journal and its terms decide every next step. So an intent
- * carries the terms into the journal when they differ from those of the intent
- * before it, and a reader of the journal can do every step again. */
+ * A model_intent carries the terms into the journal when they differ from those
+ * of the model_intent before it. So a reader of the journal can do every step
+ * again. Jobs of kinds code and session ask no model, and record no terms. */
 #ifndef CONSUMER_TERMS_H
 #define CONSUMER_TERMS_H
 

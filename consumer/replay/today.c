@@ -11,7 +11,7 @@
 /* ------------------------------------------------------------------- tools
  */
 
-static void free_tool(struct tool *tool)
+static void today_tool_free(struct tool *tool)
 {
     tool_finish(tool);
     free(tool);
@@ -21,7 +21,7 @@ static void free_tool(struct tool *tool)
 static bool add_tool(struct catalog *catalog, const json_t *function,
                      struct err *err)
 {
-    static const struct tool_kind kind = { .free = free_tool };
+    static const struct tool_kind kind = { .free = today_tool_free };
     const char *name = json_string_value(json_object_get(function, "name"));
     if (!name)
         return err_set(err, ERR_REJECT, "bad_message",

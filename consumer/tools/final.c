@@ -43,7 +43,7 @@ static void final_finish(struct tool_call *call)
     free(((struct final_answer *)tool_call_state(call))->answer);
 }
 
-static void free_tool(struct tool *tool)
+static void final_tool_free(struct tool *tool)
 {
     tool_finish(tool);
     free(tool);
@@ -53,7 +53,7 @@ bool final_add(struct catalog *catalog, struct err *err)
 {
     static const struct tool_kind kind = { sizeof(struct final_answer),
                                            final_prepare, final_start,
-                                           final_finish, free_tool };
+                                           final_finish, final_tool_free };
     if (catalog_find(catalog, VIEW(TOOL_FINAL)))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "a tool may not be called " TOOL_FINAL ": that is what "
