@@ -9,9 +9,11 @@
 #include "executor/base/loop.h"
 
 enum {
-    KEPT_CALLS = 32,       /* with their outcome */
-    KEPT_IDS = 1024,       /* of calls whose outcome is not kept any more */
-    KEPT_BYTES = 24 << 20, /* of a session; one large display fits */
+    KEPT_CALLS = 32, /* with their outcome */
+    KEPT_IDS = 1024, /* of calls whose outcome is not kept any more */
+    /* Of each call; and of a session's ended calls when the next one begins, so
+     * that all together have about twice as much. One large display fits. */
+    KEPT_BYTES = 24 << 20,
     /* For FRAME_DONE, whatever came before: nobody waits for ever. */
     LAST_BYTES = MAX_FRAME_BYTES + FRAME_HEADER_BYTES,
 };
