@@ -299,5 +299,5 @@ def test_a_file_that_is_no_socket_stays(tmp_path):
     args = [binary("quern-executor"), "--executor", tmp_path / "file"]
     ended = subprocess.run(args, capture_output=True, text=True, timeout=30)
     assert ended.returncode == 69
-    assert "no socket" in ended.stderr
+    assert "is not a socket" in ended.stderr
     assert (tmp_path / "file").read_text() == "dear"

@@ -280,7 +280,7 @@ BAD = [
         "no model",
         {"kind": "code", "cells": ["1"], "prompt": "", "approve": ["order"]},
         "bad_field",
-        "only what a model wants",
+        "only calls of a model need approval",
     ),
 ]
 

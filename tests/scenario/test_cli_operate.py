@@ -453,8 +453,8 @@ def test_the_forgotten_leave_nothing(quern, jobs):
     for number in range(3):
         bury(jobs, number)
     assert "give --yes" in quern("dead", "rm", "--all", code=64)
-    assert "ids and --all: only one" in quern("dead", "rm", A, "--all", code=64)
-    assert "ID is missing (or --all" in quern("dead", "rm", code=64)
+    assert "give ids or --all, not both" in quern("dead", "rm", A, "--all", code=64)
+    assert "ID is missing; give --all" in quern("dead", "rm", code=64)
     assert quern("dead", "rm", A, "-y") == "1 job forgotten\n"
     assert quern("dead", "rm", "--all", "-y") == "2 jobs forgotten\n"
     left = {key.decode() for key in jobs.client.scan_iter(f"{jobs.root}*")}
