@@ -906,7 +906,7 @@ def test_many_at_once(quern, recorded, tmp_path):
 
 def test_what_cannot_be_replayed(quern, tmp_path):
     assert "no such file" in quern("replay", "nowhere.jsonl", code=64).lower()
-    assert "is not kept" in quern("replay", job_id(), code=65)
+    assert "Redis has no body of job" in quern("replay", job_id(), code=65)
     told = quern("replay", job_id(), code=69, REDIS_URL=NOWHERE)
     assert "refused" in told.lower()
     told = quern("replay", job_id(), job_id(), "--save", "x", code=64)

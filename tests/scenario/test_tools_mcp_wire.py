@@ -143,7 +143,7 @@ def test_lists_of_many_pages_and_bad_tools(stack):
         assert ("no schema", "it has no inputSchema") in why
         assert ("s_b", "a tool before it is s_b to code, too") in why
         assert ("", "its name must have 1 to 128 bytes") in why
-        assert any("may have 64" in line["why"] for line in refused)
+        assert any("at most 64" in line["why"] for line in refused)
 
 
 def test_two_of_one_name_the_first_in_the_file_wins(stack):
