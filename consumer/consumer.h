@@ -67,7 +67,7 @@ struct consumer {
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
 
-    const struct jobs *jobs; /* &attempts of job/attempts.h */
+    const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */
     size_t running;          /* slots that are not free */
     size_t coming;           /* slots kept for a take that has no answer yet */

@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/job/attempts.h"
+#include "consumer/job/attempt.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"

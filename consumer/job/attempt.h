@@ -26,7 +26,7 @@
  * the attempt and free it, so it is the last thing that a callback does with
  * it.
  *
- * The queue makes an attempt for each job that it takes (attempt_new()). The
+ * The queue makes an attempt for each job that it takes (jobs.on_started). The
  * attempt frees itself when it has come to ENDED, and gives its slot back. */
 #ifndef CONSUMER_JOB_ATTEMPT_H
 #define CONSUMER_JOB_ATTEMPT_H
@@ -37,6 +37,7 @@
 #include "consumer/output/progress.h"
 #include "consumer/output/result.h"
 #include "consumer/python/session.h"
+#include "consumer/queue/jobs.h"
 #include "consumer/queue/partition.h"
 #include "schemas/message/history.h"
 #include "schemas/message/machine.h"
@@ -178,18 +179,15 @@ struct attempt {
     struct buf result;         /* encoded */
 };
 
-/* Makes an attempt and runs it; it takes a free place in consumer->slots, which
- * must have one. Copies what it needs of start. */
-void attempt_new(const struct partition *partition,
-                 const struct take_reply *start);
+/* The functions of queue/jobs.h. main.c puts them into the consumer, so that
+ * files of queue/ need not include job/. */
+extern const struct jobs attempts;
 
 /* Makes the attempt stop, unless a stronger reason is there already. The
  * machine is run at once, unless this is called from inside of it; so the
  * attempt may be gone when this returns. */
 void attempt_stop(struct attempt *attempt, enum stop_reason stop);
 
-/* For logs: of its activity, while there is one. */
-const char *attempt_state_name(const struct attempt *attempt);
 /* Borrows the id of the attempt. */
 struct job_lease attempt_lease(const struct attempt *attempt);
 uint64_t attempt_now_ms(const struct attempt *attempt); /* the loop's clock */

@@ -2,7 +2,7 @@
  *
  * The queue takes jobs and renews their leases. It does not know how a job is
  * worked on, and names a job by the number of its slot in the consumer.
- * job/attempts.c has these functions. Each but find and print may end the job
+ * job/attempt.c has these functions. Each but find and print may end the job
  * in the slot, and so free the slot, before it returns. */
 #ifndef CONSUMER_QUEUE_JOBS_H
 #define CONSUMER_QUEUE_JOBS_H

@@ -15,7 +15,6 @@
 #include "consumer/alarm.h"
 #include "consumer/consumer.h"
 #include "consumer/job/attempt.h"
-#include "consumer/job/attempts.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
@@ -1128,7 +1127,7 @@ void host_give(int number, redisReply *answer)
     trace("host %d takes the job", number);
     demand(transition_take_reply(answer, &started, &err), "store", "%s",
            err.text);
-    attempt_new(&hosts[number].partition, &started);
+    attempts.on_started(&hosts[number].partition, &started);
     freeReplyObject(answer);
 }
 
