@@ -198,7 +198,8 @@ def test_models_of_a_file_are_named(quickstart, model):
     assert quickstart("--stop") == "Stopped.\n"
     (quickstart.tree / "models.json").write_text("{")
     said = quickstart(code=1, QUERN_MODELS="models.json")
-    assert "models.json cannot be read" in said and "consumer ended" in said
+    assert "models.json cannot be read" in said, said
+    assert "consumer ended" in said, said
 
 
 # --- who may ---------------------------------------------------------------------
