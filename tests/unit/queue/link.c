@@ -216,8 +216,9 @@ void links_publish(unsigned int partition, const char *text)
 void links_announce(void)
 {
     char text[64];
-    snprintf(text, sizeof(text), "master old 1 node%u %u", redis.node,
-             7000 + redis.node);
+    unsigned int old = 1 - redis.node;
+    snprintf(text, sizeof(text), "master node%u %u node%u %u", old, 7000 + old,
+             redis.node, 7000 + redis.node);
     for (struct link *link = links; link != NULL; link = link->next)
         if (link->role == ROLE_SENTINEL && link->state == LINK_READY)
             push(link, "+switch-master", text);

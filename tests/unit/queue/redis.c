@@ -746,8 +746,11 @@ static redisReply *mend(const struct client *client,
     }
     at += MOST_JOBS / 3;
     snprintf(cursor, sizeof(cursor), "%zu", at < MOST_JOBS ? at : 0);
-    now->mended[client->partition] =
-        world_now() + (at < MOST_JOBS ? MEND_STEP_MS : MEND_MS);
+    /* As PEXPIRE: a step of a walk that began before a group was made anew must
+     * not hide that another is wanted. */
+    if (now->mended[client->partition] > world_now())
+        now->mended[client->partition] =
+            world_now() + (at < MOST_JOBS ? MEND_STEP_MS : MEND_MS);
     return cursor_of(cursor, mended);
 }
 

@@ -444,9 +444,12 @@ void watch_leaves(struct host *host)
 {
     if (host->told_at == 0 || watch_well_since(host) > host->told_at)
         return;
+    /* What was started before, by a host of the same name that was killed, is
+     * not its own: epochs are times. */
     for (size_t i = 0; i < world.job_count; i++)
         if (redis.now.rows[i].state == ROW_RUNNING &&
-            redis.now.rows[i].owner == host->name)
+            redis.now.rows[i].owner == host->name &&
+            redis.now.rows[i].epoch >= host->begun_at)
             broken("who leaves hands back what it holds", "host %zu job %zu",
                    host->number, i);
     for (size_t i = 0; i < world.partition_count; i++)

@@ -206,7 +206,9 @@ static void go_on(struct work *work)
     if (work->cancelled || work->steps == 0)
         choose_end(work);
     else
-        alarm_set(work->alarm, odds(85) ? chance(900) : chance(7000));
+        alarm_set(work->alarm, odds(85)   ? chance(900)
+                               : odds(80) ? chance(7000)
+                                          : chance(30000));
 }
 
 static void on_alarm(void *owner)
