@@ -104,13 +104,27 @@ enum pace open_away(void *owner)
     return session_enter(session, OPENING);
 }
 
+/* A cell of an attempt that lost the job, or of a job that ended meanwhile: it
+ * may wait for a tool whose answer nobody will send, and all that this attempt
+ * asks for would wait behind it. */
+static bool is_obsolete(const struct python_session *session, struct view call)
+{
+    struct call_name own = session_call_name(session, session->request.call);
+    bool awaited = session->request.verb == SESSION_RUN &&
+                   session->request.intended && view_is(call, own.text);
+    return call.len > 0 && !awaited;
+}
+
 static void on_opened(void *owner, const struct frame *frame)
 {
     struct python_session *session = owner;
     struct session_opening *opening = &session->opening;
-    if (frame)
+    if (frame) {
         snprintf(opening->holder, sizeof(opening->holder), "%.*s",
                  VIEW_ARG(frame->holder));
+        if (is_obsolete(session, frame->call))
+            session_interrupt(session);
+    }
     session_answered(session, frame);
 }
 

@@ -98,6 +98,9 @@ void session_ask(struct session *session, struct peer_request *request)
                         .session = view_of(session->name),
                         .holder = view_of(session->holder),
                         .fresh = !session->calls.newest,
+                        .call = session->run.call
+                                    ? view_of(session->run.call->id)
+                                    : (struct view){ 0 },
                     });
         request_free(request);
         return;

@@ -41,7 +41,8 @@ enum frame_type {
     FRAME_ANSWER,    /* session, call, number: of TOOL; data, or error */
     /* warden to consumer */
     FRAME_WELCOME, /* isolation, lacks, libraries, version */
-    FRAME_OPENED,  /* session, holder; fresh: nothing has run in it */
+    FRAME_OPENED,  /* session, holder; fresh: nothing has run in it; call: the
+                      one that runs in it */
     FRAME_OUTPUT,  /* call, stream, data at offset: some before it may be left
                       out */
     FRAME_DISPLAY, /* call, number, bundle, display_id; clears: so many came

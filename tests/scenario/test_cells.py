@@ -132,6 +132,20 @@ def test_interrupted_before_it_was_begun(executor):
     session.close()
 
 
+def test_who_opens_a_session_is_told_which_cell_runs_in_it(executor):
+    connection = executor.connect()
+    session = connection.open("busy")
+    ref, call = session.start("import time\nprint('on')\ntime.sleep(20)")
+    assert connection.answer(ref)["type"] == "output"
+    opened = executor.connect().ask(type="open", session="busy")
+    assert opened["call"] == call, opened
+    session.interrupt()
+    while connection.answer(ref)["type"] != "done":
+        pass
+    assert "call" not in executor.connect().ask(type="open", session="busy")
+    session.close()
+
+
 def test_files_that_a_cell_writes_are_told(session):
     cell = run(session, ["open('a.txt', 'w').write('a');", "open('b.txt', 'w');"])
     assert cell.files == {"b.txt": "new"}

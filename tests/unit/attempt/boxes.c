@@ -390,6 +390,9 @@ static void hear_open(int host, const struct frame *frame, uint64_t ref)
     struct frame opened = { .type = FRAME_OPENED,
                             .ref = ref,
                             .fresh = !box->used,
+                            .call = box->running != NULL
+                                        ? view_of(box->running->call)
+                                        : (struct view){ 0 },
                             .holder = view_of(box->holder) };
     say(host, ref, &opened);
 }
