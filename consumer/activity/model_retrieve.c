@@ -290,6 +290,8 @@ static void fetch(struct model_turn *turn)
         retrieval->since_ms = attempt_now_ms(attempt);
         retrieval->pause_ms = PAUSE_MS;
         retrieval->tries = attempt->retries.tries;
+        /* A reply that is given up is paid for twice. */
+        attempt->retries.tries = 0;
     }
     retrieve_stop(turn);
     retrieval->running =
