@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "consumer/activity/model_turn.h"
-#include "consumer/conversation/approval_rule.h"
+#include "consumer/conversation/approval.h"
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 

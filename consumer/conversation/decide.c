@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "consumer/conversation/approval.h"
-#include "consumer/conversation/approval_rule.h"
 #include "consumer/conversation/arguments.h"
 #include "consumer/conversation/linking.h"
 #include "consumer/conversation/tools.h"

@@ -1,7 +1,7 @@
 /* approval_wait.c - asks a person before a call is made. */
 #include "consumer/job/approval_wait.h"
 
-#include "consumer/conversation/approval_rule.h"
+#include "consumer/conversation/approval.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/log.h"
 #include "schemas/message/limits.h"

@@ -7,7 +7,7 @@
  * journal and puts the job back into its queue. The consumer that takes it
  * decides anew, from the journal with the verdict.
  *
- * Which calls are asked about: conversation/approval_rule.h. */
+ * Which calls are asked about: conversation/approval.h. */
 #ifndef CONSUMER_JOB_APPROVAL_WAIT_H
 #define CONSUMER_JOB_APPROVAL_WAIT_H
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/conversation/approval_rule.h"
+#include "consumer/conversation/approval.h"
 #include "consumer/conversation/decide.h"
 #include "consumer/model/dialect.h"
 #include "tests/unit/consumer/records.h"
