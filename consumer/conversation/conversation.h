@@ -20,7 +20,7 @@
 #include <jansson.h>
 
 #include "consumer/conversation/brake.h"
-#include "consumer/conversation/spending.h"
+#include "consumer/conversation/budget.h"
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 

@@ -1,5 +1,5 @@
 -- usage.lua - what the model calls of a job used, by its journal: for results
--- that no consumer writes. consumer/conversation/spending.h has the rules.
+-- that no consumer writes. consumer/conversation/budget.h has the rules.
 
 -- How many bytes of journals and bodies the present call has read. Redis serves
 -- nobody else meanwhile, so it is bounded.

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/conversation/spending.h"
+#include "consumer/conversation/budget.h"
 #include "schemas/message/limits.h"
 
 static const struct record intent = { .kind = RECORD_MODEL_INTENT,
