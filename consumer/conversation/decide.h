@@ -25,7 +25,10 @@ bool decide_is_upload(const struct job *job);
 void decide_upload(struct job *job, const struct prompts *prompts,
                    struct arena *arena);
 
-/* -------- decide_request.c */
+/* As conversation_next(); but after terms->output_repairs answers that do not
+ * fit the job's schema no other one is asked for. */
+enum next_action decide_next(const struct conversation *conversation,
+                             const struct terms *terms);
 
 /* Whether the terms' endpoint may be asked at all: a limit on money needs a
  * price, and the operator may not allow the job's parameters. Error: bad_field.
@@ -72,16 +75,6 @@ bool decide_request(const struct conversation *conversation,
                     const struct terms *terms,
                     const struct request_context *context,
                     struct model_plan *plan, struct err *err);
-/* The error of a conversation that has ended because of a limit. */
-void decide_why_spent(const struct conversation *conversation,
-                      const struct terms *terms, struct err *why);
-
-/* -------- decide.c */
-
-/* As conversation_next(); but after terms->output_repairs answers that do not
- * fit the job's schema no other one is asked for. */
-enum next_action decide_next(const struct conversation *conversation,
-                             const struct terms *terms);
 
 /* When decide_next() answers NEXT_END: the state that the job ends in. why:
  * zeroed when it is completed. */
