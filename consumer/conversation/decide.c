@@ -69,12 +69,23 @@ bool decide_may_ask(const struct conversation *conversation,
                    endpoint->name);
 }
 
+/* Most jobs have no files, and most cells draw nothing. */
+static bool may_have_images(const struct conversation *conversation)
+{
+    for (size_t i = 0; i < conversation->result_count; i++)
+        if (conversation->results[i].images.count > 0)
+            return true;
+    return conversation->job->files.count > 0;
+}
+
 size_t decide_images(const struct conversation *conversation,
                      const struct terms *terms,
                      struct request_image images[MAX_SHOWN])
 {
-    return images_choose(conversation, terms->pictures, terms->picture_bytes,
-                         images);
+    return terms->pictures == 0 || !may_have_images(conversation)
+               ? 0
+               : images_choose(conversation, terms->pictures,
+                               terms->picture_bytes, images);
 }
 
 /* Why the next reply must be the answer, limits of tokens and money aside. */
@@ -141,7 +152,9 @@ static bool write_request(const struct conversation *conversation,
     const struct ask ask = ask_of(terms, context, plan->last);
     if (!ask_write(conversation, &ask, &plan->content, err))
         return false;
-    images_place(plan->content.messages, context->images, context->image_count);
+    if (context->image_count > 0)
+        images_place(plan->content.messages, context->images,
+                     context->image_count);
     plan->request = (struct model_request){
         .messages = plan->content.messages,
         .tools = terms->tools,
