@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/calls.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/summary.h"
-#include "consumer/conversation/text_calls.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "schemas/message/limits.h"

@@ -1,16 +1,350 @@
-/* calls.c - reads what a reply asks to be done. */
+/* calls.c - reads what a reply asks to be done: its calls and their arguments,
+ * in whatever form the model has written them. */
 #include "consumer/conversation/calls.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/conversation/arguments.h"
 #include "consumer/conversation/codeact.h"
 #include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
 #include "schemas/message/glyph.h"
+#include "schemas/message/limits.h"
+
+enum {
+    MAX_LAYERS = 3,  /* of arguments: strings inside strings */
+    MOST_CALLS = 16, /* in one text */
+};
+
+static const char opening[] = "<tool_call>", closing[] = "</tool_call>";
+
+/* ------------------------------------------------------------- arguments */
+
+/* What stands between a fence's first line and its last. */
+static struct view unfenced(struct view text)
+{
+    text = view_trimmed(text);
+    if (!view_starts(text, "```"))
+        return text;
+    const char *line = memchr(text.data, '\n', text.len);
+    if (!line)
+        return text;
+    size_t head = (size_t)(line + 1 - text.data);
+    struct view body = { text.data + head, text.len - head };
+    if (body.len >= 3 && memcmp(body.data + body.len - 3, "```", 3) == 0)
+        body.len -= 3;
+    return view_trimmed(body);
+}
+
+/* Bare newlines and tabs inside strings, which JSON does not allow, escaped. */
+static void escape_controls(struct view text, struct buf *out)
+{
+    bool quoted = false;
+    for (size_t i = 0; i < text.len; i++) {
+        char byte = text.data[i];
+        if (byte == '"')
+            quoted = !quoted;
+        if (byte == '\\' && quoted && i + 1 < text.len) {
+            buf_append(out, text.data + i, 2);
+            i++;
+        } else if (quoted && (unsigned char)byte < 0x20) {
+            buf_printf(out, "\\u%04x", (unsigned int)byte);
+        } else {
+            buf_append(out, &byte, 1);
+        }
+    }
+}
+
+static json_t *arguments_parse(struct view text)
+{
+    return json_loadb(text.data, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL,
+                      NULL);
+}
+
+/* JSON, or JSON but for bare newlines. NULL: neither. */
+static json_t *parse_loosely(struct view text)
+{
+    json_t *value = arguments_parse(text);
+    if (value)
+        return value;
+    CLEANUP(buf_finish) struct buf escaped;
+    buf_init(&escaped, text.len * 6 + 1);
+    escape_controls(text, &escaped);
+    return arguments_parse(buf_view(&escaped));
+}
+
+/* A string that holds JSON in turn is opened, some layers deep. */
+static json_t *open_layers(json_t *value)
+{
+    for (int layer = 0; layer < MAX_LAYERS && json_is_string(value); layer++) {
+        struct view inner = { json_string_value(value),
+                              json_string_length(value) };
+        json_t *next = parse_loosely(unfenced(inner));
+        if (!json_is_object(next) && !json_is_string(next)) {
+            json_decref(next);
+            break;
+        }
+        json_decref(value);
+        value = next;
+    }
+    return value;
+}
+
+static bool arguments_add_text(const json_t *value, struct buf *out)
+{
+    return buf_append(out, json_string_value(value), json_string_length(value));
+}
+
+/* The member of that name; failing that, the only text there is: models also
+ * call it "input", "source" or "__arg1". */
+static const json_t *find_member(json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!value && json_object_size(object) == 1)
+        value = json_object_iter_value(json_object_iter(object));
+    return json_is_string(value) ? value : NULL;
+}
+
+static bool arguments_read(json_t *value, const char *name, bool raw,
+                           struct buf *out, struct err *err)
+{
+    if (json_is_object(value)) {
+        const json_t *member = find_member(value, name);
+        if (member)
+            return arguments_add_text(member, out);
+        return err_set(err, ERR_REJECT, "bad_field",
+                       json_object_get(value, name)
+                           ? "the argument \"%s\" must be a string"
+                           : "the argument \"%s\" is missing",
+                       name);
+    }
+    if (raw && json_is_string(value))
+        return arguments_add_text(value, out);
+    return err_set(err, ERR_REJECT, "bad_field",
+                   "the arguments must be a JSON object like {\"%s\": \"...\"}",
+                   name);
+}
+
+bool arguments_text(struct view arguments, const char *name, bool raw,
+                    struct buf *out, struct err *err)
+{
+    struct view text = unfenced(arguments);
+    if (text.len == 0)
+        return err_set(err, ERR_REJECT, "bad_field",
+                       "the argument \"%s\" is missing", name);
+    json_t *value = parse_loosely(text);
+    /* 42 and [1, 2] are JSON, and code as well. */
+    bool code =
+        !json_is_object(value) && !json_is_string(value) && text.data[0] != '{';
+    if (raw && code) {
+        json_decref(value);
+        return buf_add(out, text);
+    }
+    value = open_layers(value);
+    bool ok = arguments_read(value, name, raw, out, err);
+    json_decref(value);
+    return ok;
+}
+
+static bool add_object(const json_t *object, struct buf *out)
+{
+    char *text = json_dumps(object, JSON_COMPACT);
+    bool added = text && buf_add(out, view_of(text));
+    free(text);
+    return added;
+}
+
+/* What is no object: nothing, or the one text that the tool wants. */
+static json_t *object_of(struct view all, const char *text, const json_t *value)
+{
+    if (all.len == 0 || json_is_null(value))
+        return json_object();
+    if (!text || (!value && all.data[0] == '{'))
+        return NULL;
+    json_t *string = json_is_string(value)
+                         ? json_string(json_string_value(value))
+                         : json_stringn(all.data, all.len);
+    return !string ? NULL : json_pack("{s:o}", text, string);
+}
+
+bool arguments_object(struct view arguments, const char *text, struct buf *out,
+                      struct err *err)
+{
+    json_t *value =
+        json_loadb(arguments.data, arguments.len, JSON_ALLOW_NUL, NULL);
+    bool plain = json_is_object(value);
+    json_decref(value);
+    if (plain)
+        return buf_add(out, arguments);
+    struct view all = unfenced(arguments);
+    value = all.len > 0 ? open_layers(parse_loosely(all)) : NULL;
+    json_t *object = json_is_object(value) ? json_incref(value)
+                                           : object_of(all, text, value);
+    bool good = object && add_object(object, out);
+    json_decref(object);
+    json_decref(value);
+    return good || err_set(err, ERR_REJECT, "bad_field",
+                           "the arguments must be a JSON object");
+}
+
+/* ------------------------------------------------------ calls in a text */
+
+static const char *text_calls_find(struct view text, const char *part)
+{
+    return text.len == 0 ? NULL
+                         : memmem(text.data, text.len, part, strlen(part));
+}
+
+/* In quotes a tag is only mentioned. */
+static bool is_quoted(struct view text, const char *at)
+{
+    return at > text.data && strchr("`\"'", at[-1]) && at[-1] != '\0';
+}
+
+/* JSON, or JSON but for bare newlines, in a fence or not. NULL: neither. */
+static json_t *text_calls_parse(struct view text)
+{
+    CLEANUP(buf_finish) struct buf object = { 0 };
+    text = view_trimmed(text);
+    if (text.len > 0 && text.data[0] == '[')
+        return json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
+    buf_init(&object, 2 * (size_t)MAX_RECORD_BYTES);
+    if (text.len == 0 || (text.data[0] != '{' && text.data[0] != '`') ||
+        !arguments_object(text, NULL, &object, NULL))
+        return NULL;
+    return json_loadb(object.data, object.len, JSON_ALLOW_NUL, NULL);
+}
+
+/* {name, arguments}, {name, parameters}, or a call as the API has it. Borrowed.
+ */
+static json_t *function_of(json_t *call)
+{
+    json_t *inner = json_object_get(call, "function");
+    return json_is_object(inner) ? inner : call;
+}
+
+static json_t *arguments_of(json_t *function)
+{
+    json_t *arguments = json_object_get(function, "arguments");
+    return arguments ? arguments : json_object_get(function, "parameters");
+}
+
+static char *arguments_json(const json_t *arguments)
+{
+    return json_is_string(arguments)
+               ? view_dup(view_of(json_string_value(arguments)))
+               : json_dumps(arguments, JSON_COMPACT);
+}
+
+/* Whether the tool may be called, and takes these arguments. */
+static bool text_call_fits(const struct terms *terms, const struct job *job,
+                           struct view name, const char *arguments)
+{
+    CLEANUP(buf_finish) struct buf code = { 0 };
+    struct err err;
+    if (view_is(name, TOOL_PYTHON)) {
+        if (job->mode != MODE_CODEACT && terms->tools &&
+            !tools_have_python(terms->tools))
+            return false;
+        buf_init(&code, MAX_CODE_BYTES);
+        return arguments_text(view_of(arguments), TOOL_PYTHON_CODE, false,
+                              &code, &err);
+    }
+    const struct tool *tool = terms_tool(terms, job, name, &err);
+    json_t *taken =
+        !tool ? NULL : tool_arguments(tool, view_of(arguments), &err);
+    json_decref(taken);
+    return taken;
+}
+
+static bool text_calls_add_one(json_t *calls, json_t *call,
+                               const struct terms *terms, const struct job *job)
+{
+    json_t *function = function_of(call), *given = arguments_of(function);
+    struct view name = reply_json_text(function, "name");
+    if (name.len == 0 || (!json_is_object(given) && !json_is_string(given)))
+        return false;
+    CLEANUP(cleanup_free) char *arguments = arguments_json(given);
+    if (!arguments || json_array_size(calls) == MOST_CALLS ||
+        !text_call_fits(terms, job, name, arguments))
+        return false;
+    return json_array_append_new(
+               calls, json_pack("{s:s, s:s, s:{s:o, s:s}}", "id", "", "type",
+                                "function", "function", "name",
+                                json_stringn(name.data, name.len), "arguments",
+                                arguments)) == 0;
+}
+
+/* An object, or a list of them. */
+static bool text_calls_add(json_t *calls, struct view text,
+                           const struct terms *terms, const struct job *job)
+{
+    json_t *json = text_calls_parse(text), *call;
+    bool good = json_is_object(json)
+                    ? text_calls_add_one(calls, json, terms, job)
+                    : json_array_size(json) > 0;
+    size_t i;
+    json_array_foreach(json, i, call)
+        good = good && text_calls_add_one(calls, call, terms, job);
+    json_decref(json);
+    return good;
+}
+
+/* Calls in tags. What stands before the first is what the model says beside
+ * them. */
+static bool read_tags(json_t *calls, struct view text, const char *first,
+                      const struct terms *terms, const struct job *job)
+{
+    for (const char *at = first; at;) {
+        at += strlen(opening);
+        struct view rest = { at, text.len - (size_t)(at - text.data) };
+        const char *end = text_calls_find(rest, closing),
+                   *next = text_calls_find(rest, opening);
+        if (!end) /* the last may lack its end */
+            end = next ? next : rest.data + rest.len;
+        if (!text_calls_add(calls, (struct view){ at, (size_t)(end - at) },
+                            terms, job))
+            return false;
+        at = next;
+    }
+    return true;
+}
+
+/* Reasoning that stands in the text is marked by its place: then that stays. */
+static json_t *with_calls(json_t *message, json_t *calls, struct view rest)
+{
+    json_t *made = json_copy(message);
+    json_object_set(made, "tool_calls", calls);
+    if (!json_object_get(message, "opaque"))
+        json_object_set_new(made, "content",
+                            rest.len > 0 ? json_stringn(rest.data, rest.len)
+                                         : json_null());
+    return made;
+}
+
+json_t *text_calls_read(json_t *message, const struct terms *terms,
+                        const struct job *job)
+{
+    struct view text = reply_json_text(message, "content");
+    const char *first = text_calls_find(text, opening);
+    if (first && is_quoted(text, first))
+        first = NULL;
+    struct view rest = { text.data, first ? (size_t)(first - text.data) : 0 };
+    json_t *calls = json_array(), *made = NULL;
+    /* An answer that must fit output_schema may look like a call. */
+    bool bare = !first && !job->output_schema;
+    bool found = !json_object_get(message, "tool_calls") &&
+                 ((first && read_tags(calls, text, first, terms, job)) ||
+                  (bare && text_calls_add(calls, text, terms, job)));
+    if (found)
+        made = with_calls(message, calls, view_trimmed(rest));
+    json_decref(calls);
+    return made ? made : json_incref(message);
+}
+
+/* ---------------------------------------------------------------- a reply */
 
 static struct call *add_call(struct conversation *conversation)
 {
@@ -130,9 +464,6 @@ static struct reply_meaning read_tool_calls(struct conversation *conversation,
     };
 }
 
-/* -------------------------------------------------------------------- code
- */
-
 static void take_code(struct conversation *conversation, struct view code)
 {
     struct call *call = add_call(conversation);
@@ -173,9 +504,6 @@ static struct reply_meaning calls_read_code(struct conversation *conversation,
     codeact_finish(&said);
     return meaning;
 }
-
-/* --------------------------------------------------------------------- both
- */
 
 void calls_of_cells(struct conversation *conversation)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "consumer/conversation/approval.h"
-#include "consumer/conversation/arguments.h"
+#include "consumer/conversation/calls.h"
 #include "consumer/conversation/linking.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/model/model_request.h"

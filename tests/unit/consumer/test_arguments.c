@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/conversation/arguments.h"
+#include "consumer/conversation/calls.h"
 
 static const struct {
     const char *what;
