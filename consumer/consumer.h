@@ -11,7 +11,7 @@
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
 
-#include "consumer/conversation/prompt.h"
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/toolset.h"
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"

@@ -98,7 +98,7 @@ struct consumer_settings {
     char *queues; /* comma-separated, the most urgent first */
     char *name;   /* of this consumer; made up when empty */
     char *executor;
-    char *prompts;       /* folder, see prompt.h */
+    char *prompts;       /* folder, see ask.h */
     uint64_t partitions; /* 0: as the fleet has them */
     uint64_t slots;      /* jobs at the same time */
     uint64_t lease_ms;

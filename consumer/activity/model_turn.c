@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
-#include "consumer/conversation/prompt.h"
 #include "consumer/conversation/summary.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "consumer/conversation/prompt.h"
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/codeact.h"
-#include "consumer/conversation/prompt.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"

@@ -8,8 +8,8 @@
 
 #include "consumer/conversation/answer.h"
 #include "consumer/conversation/approval.h"
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
-#include "consumer/conversation/prompt.h"
 #include "consumer/conversation/summary.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"

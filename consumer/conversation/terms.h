@@ -8,9 +8,9 @@
 #ifndef CONSUMER_TERMS_H
 #define CONSUMER_TERMS_H
 
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/budget.h"
 #include "consumer/conversation/conversation.h"
-#include "consumer/conversation/prompt.h"
 #include "consumer/model/endpoint.h"
 #include "consumer/tools/catalog.h"
 

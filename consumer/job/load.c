@@ -10,7 +10,7 @@
 #include "consumer/activity/activity.h"
 #include "consumer/activity/tool_calls.h"
 #include "consumer/blob.h"
-#include "consumer/conversation/prompt.h"
+#include "consumer/conversation/ask.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"

@@ -262,7 +262,7 @@ def places_of(tree, path):
 
 
 def is_named_after(function, source):
-    """prompt_write() is in prompt.c."""
+    """ask_write() is in ask.c."""
     stem = pathlib.PurePosixPath(source).stem
     return function == stem or function.startswith(f"{stem}_")
 

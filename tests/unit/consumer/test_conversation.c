@@ -9,7 +9,6 @@
 
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/ask.h"
-#include "consumer/conversation/prompt.h"
 #include "tests/unit/consumer/records.h"
 
 static const struct job question = { .prompt = { "How many?", 9 } };

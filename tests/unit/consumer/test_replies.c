@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/conversation/prompt.h"
+#include "consumer/conversation/ask.h"
 #include "tests/unit/consumer/records.h"
 
 #define TEXT(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"

@@ -15,8 +15,8 @@
 
 enum { STEADY_MS = 10000 };
 
-struct call {
-    struct call *next;
+struct link_call {
+    struct link_call *next;
     link_done *done;
     void *owner;
     uint64_t deadline, at; /* at: it arrives, there or back */
@@ -26,7 +26,7 @@ struct call {
 };
 
 struct line {
-    struct call *first, **end;
+    struct link_call *first, **end;
 };
 
 struct link {
@@ -58,38 +58,38 @@ static void line_init(struct line *line)
     line->end = &line->first;
 }
 
-static void line_add(struct line *line, struct call *call)
+static void line_add(struct line *line, struct link_call *call)
 {
     call->next = NULL;
     *line->end = call;
     line->end = &call->next;
 }
 
-static struct call *line_take(struct line *line)
+static struct link_call *line_take(struct line *line)
 {
-    struct call *call = line->first;
+    struct link_call *call = line->first;
     line->first = call->next;
     if (line->first == NULL)
         line->end = &line->first;
     return call;
 }
 
-static void call_free(struct call *call)
+static void call_free(struct link_call *call)
 {
     freeReplyObject(call->reply);
     free(call);
 }
 
-static struct call *call_new(const struct command *command)
+static struct link_call *call_new(const struct command *command)
 {
     size_t count = command == NULL ? 0 : (size_t)command->argc, bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += command->argvlen[i] + 1;
-    struct call *call =
+    struct link_call *call =
         malloc(sizeof(*call) + count * sizeof(struct view) + bytes);
     if (call == NULL)
         abort();
-    *call = (struct call){ .request = { (int)count, NULL } };
+    *call = (struct link_call){ .request = { (int)count, NULL } };
     call->request.argv = (struct view *)(call + 1);
     char *at = (char *)(call->request.argv + count);
     for (size_t i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ static uint64_t way(const struct link *link, uint64_t *last)
 
 static void answer(struct link *link, redisReply *reply)
 {
-    struct call *call = line_take(&link->sent);
+    struct link_call *call = line_take(&link->sent);
     link->waits = false;
     due_stop(&link->wait);
     call->reply = reply;
@@ -140,7 +140,7 @@ static void on_arrive(void *owner)
             due_set(&link->wait, found.wait_ms);
         }
     }
-    struct call *next = link->sent.first;
+    struct link_call *next = link->sent.first;
     if (next != NULL && !link->waits && !link->silent)
         due_set(&link->arrive, next->at - world_now());
 }
@@ -196,7 +196,7 @@ void links_unblock(uint64_t client)
 
 static void push(struct link *link, const char *channel, const char *text)
 {
-    struct call *call = call_new(NULL);
+    struct link_call *call = call_new(NULL);
     call->push = true;
     call->reply = reply_push(channel, text);
     call->at = world_now() + way(link, &link->last_answered);
@@ -229,7 +229,7 @@ void links_announce(void)
 struct remains {
     struct due due;
     struct client client;
-    struct call *call;
+    struct link_call *call;
 };
 
 static void on_remains(void *owner)
@@ -250,7 +250,7 @@ static void leave_behind(struct link *link, struct line *sent)
     uint64_t more = odds(20) ? chance(3000) : 0;
     bool reached = odds(70);
     while (sent->first != NULL) {
-        struct call *call = line_take(sent);
+        struct link_call *call = line_take(sent);
         reached = reached && !odds(30);
         if (!reached) {
             call_free(call);
@@ -286,14 +286,14 @@ static void answer_all(struct link *link, const struct err *why)
     line_init(&told);
     line_init(&sent);
     while (link->answered.first != NULL) {
-        struct call *call = line_take(&link->answered);
+        struct link_call *call = line_take(&link->answered);
         freeReplyObject(call->reply);
         call->reply = NULL;
         line_add(&told, call);
     }
     while (link->sent.first != NULL) {
-        struct call *call = line_take(&link->sent);
-        struct call *copy = call_new(NULL);
+        struct link_call *call = line_take(&link->sent);
+        struct link_call *copy = call_new(NULL);
         copy->done = call->done;
         copy->owner = call->owner;
         line_add(&told, copy);
@@ -305,7 +305,7 @@ static void answer_all(struct link *link, const struct err *why)
     }
     leave_behind(link, &sent);
     while (told.first != NULL) {
-        struct call *call = line_take(&told);
+        struct link_call *call = line_take(&told);
         if (call->done != NULL)
             call->done(call->owner, NULL, why);
         call_free(call);
@@ -351,7 +351,7 @@ static bool cures(const redisReply *reply)
     return cure == CURE_FOLLOW || cure == CURE_RENEW;
 }
 
-static void deliver(struct link *link, struct call *call)
+static void deliver(struct link *link, struct link_call *call)
 {
     if (call->push) {
         if (link->events.on_push != NULL && !link->host->dead)
@@ -392,9 +392,10 @@ static void on_answer(void *owner)
 static uint64_t first_deadline(const struct link *link)
 {
     uint64_t first = UINT64_MAX;
-    const struct call *lines[] = { link->answered.first, link->sent.first };
+    const struct link_call *lines[] = { link->answered.first,
+                                        link->sent.first };
     for (int i = 0; i < 2; i++)
-        for (const struct call *call = lines[i]; call; call = call->next)
+        for (const struct link_call *call = lines[i]; call; call = call->next)
             if (!call->push && call->deadline < first)
                 first = call->deadline;
     return first;
@@ -507,7 +508,7 @@ bool link_send(struct link *link, const struct command *command,
     if (!link_is_ready(link))
         return false;
     watch_sent(link->host, command);
-    struct call *call = call_new(command);
+    struct link_call *call = call_new(command);
     call->done = done;
     call->owner = owner;
     call->deadline = world_now() + deadline_ms;
