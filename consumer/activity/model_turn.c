@@ -6,7 +6,7 @@
 
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
-#include "consumer/conversation/summary.h"
+#include "consumer/conversation/window.h"
 #include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "schemas/message/limits.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "consumer/conversation/answer.h"
-#include "consumer/conversation/summary.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"

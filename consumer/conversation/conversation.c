@@ -10,7 +10,7 @@
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
-#include "consumer/conversation/summary.h"
+#include "consumer/conversation/window.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"

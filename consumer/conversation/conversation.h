@@ -61,7 +61,7 @@ struct terms_hash {
     unsigned char sha256[32];
 };
 
-/* Of messages that are left out: see summary.h. A place is a position among the
+/* Of messages that are left out: see window.h. A place is a position among the
  * messages of a request. It is only valid with the same history before it, so
  * each is kept with said_of of its time. */
 struct summary {

@@ -1,4 +1,5 @@
-/* window.h - what of a long conversation fits into the model's window.
+/* window.h - what of a long conversation fits into the model's window, and the
+ * summary that stands for the rest.
  *
  * Messages that belong together stay together: a call without its result, or a
  * result without its call, makes every later request fail. So the oldest
@@ -11,17 +12,25 @@
  * What was said before goes first, question and answer together.
  *
  * Tokens are estimated from the bytes: four of ASCII are one, and a character
- * beyond is one. What endpoints count corrects that (conversation->scale). */
+ * beyond is one. What endpoints count corrects that (ask.c).
+ *
+ * A summary replaces the messages that are left out, if the operator wants
+ * that. The model is asked for it in a call of its own, before the first
+ * request that would leave these messages out.
+ *
+ *   model_intent (purpose summary) --model_reply--> its text stands for them,
+ *        |                   |            '-- or there is none: they are left
+ *        |                   |                out, as where nobody asks for it
+ *        '---refused: again--'--failed, with a last--> the same
+ *
+ * However the call ends, later requests begin at the place that the intent has
+ * named, so that the same messages are not summarised again and again. */
 #ifndef CONSUMER_WINDOW_H
 #define CONSUMER_WINDOW_H
 
-#include <jansson.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "consumer/conversation/conversation.h"
 
-#include "schemas/message/view.h"
-
-enum { IMAGE_TOKENS = 1000 };
+enum { IMAGE_TOKENS = 1000, MAX_SUMMARY_BYTES = 8 << 10 };
 
 /* Estimates of a message, or of anything else that a request holds. */
 uint64_t window_tokens(const json_t *json);
@@ -61,5 +70,35 @@ struct window_summary {
  * reference. */
 json_t *window_apply(const struct window *window, size_t cut,
                      const struct window_summary *summary);
+
+/* Applies records: a summary is asked for; its reply has come; there will be
+ * none. */
+void summary_intend(struct conversation *conversation,
+                    const struct record *intent);
+void summary_take(struct conversation *conversation, const json_t *message);
+void summary_forgo(struct conversation *conversation,
+                   const struct record *record);
+
+/* Whether the message of a reply is a summary: a text without calls. */
+bool summary_is_in(const json_t *message);
+
+/* The summary that is valid with what stands before the conversation now; no
+ * text: there is none. */
+struct window_summary summary_of(const struct conversation *conversation);
+
+/* Whether a summary is asked for, and nothing has come of it yet; until: the
+ * place up to which it is to tell. */
+bool summary_is_due(const struct conversation *conversation, size_t *until);
+
+/* What is to be summarised. */
+struct summary_source {
+    const struct window *window;
+    size_t from, to;     /* of its messages; those never left out are skipped */
+    struct view earlier; /* the summary before; may be empty */
+    uint64_t tokens;     /* of all, at most; the oldest messages are left out */
+};
+
+/* Initializes out: the text from which the model is to make the summary. */
+void summary_write(struct buf *out, const struct summary_source *source);
 
 #endif
