@@ -12,7 +12,7 @@
 #define CONSUMER_CONSUMER_H
 
 #include "consumer/conversation/ask.h"
-#include "consumer/conversation/toolset.h"
+#include "consumer/conversation/tools.h"
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"
 #include "consumer/python/executor.h"

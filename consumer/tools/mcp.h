@@ -3,7 +3,7 @@
  *
  * A server that is away has no tools until it answers; one that goes away later
  * keeps them. A new list counts for jobs that begin after it: see
- * conversation/toolset.h.
+ * conversation/tools.h.
  *
  *   mcp_server.h    what the operator has set up; the state of the protocol
  *   mcp_link.h      finds out which generation of the protocol it speaks
