@@ -6,7 +6,7 @@
 
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/calls.h"
-#include "consumer/conversation/linking.h"
+#include "consumer/conversation/links.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/model/model_request.h"
 #include "consumer/model/sampling.h"
@@ -383,7 +383,7 @@ struct view decide_answer(const struct conversation *conversation,
 {
     if (conversation->job->kind != JOB_CONVERSATION || conversation->schema)
         return (struct view){ 0 };
-    return linking_answer(conversation, terms->blob_url, arena);
+    return links_answer(conversation, terms->blob_url, arena);
 }
 
 /* ---------------------------------------------------------------- calling */

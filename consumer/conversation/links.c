@@ -1,4 +1,5 @@
-/* links.c - an answer's links to images and files of its job. */
+/* links.c - rewrites an answer's links to images and files of its job, so that
+ * they lead to where these are. */
 #include "consumer/conversation/links.h"
 
 #include <ctype.h>
@@ -15,8 +16,7 @@ enum {
     MAX_DEPTH = 32,   /* of brackets in a target, as in CommonMark */
 };
 
-/* ------------------------------------------------------------ the template
- */
+/* ------------------------------------------------------------- the template */
 
 bool links_check(const char *template, struct err *err)
 {
@@ -68,8 +68,7 @@ static void add_link(struct buf *out, const struct links *links,
     }
 }
 
-/* ------------------------------------------------------- what is meant
- */
+/* ------------------------------------------------------------ what is meant */
 
 static int digit_of(char byte)
 {
@@ -157,8 +156,7 @@ static const struct link_item *meant(const struct links *links,
     return found;
 }
 
-/* ----------------------------------------------------------- a paragraph
- */
+/* ------------------------------------------------------------- a paragraph */
 
 /* Text without fences and blank lines. */
 struct paragraph {
@@ -372,8 +370,7 @@ static void write_paragraph(const struct links *links, struct buf *out,
     buf_append(out, text.data + paragraph.copied, text.len - paragraph.copied);
 }
 
-/* ------------------------------------------------------------- the answer
- */
+/* -------------------------------------------------------------- all of it */
 
 static size_t columns_before(struct view line)
 {
@@ -405,4 +402,86 @@ void links_write(struct buf *out, struct view markdown,
     }
     struct view rest = { markdown.data + begin, markdown.len - begin };
     write_paragraph(links, out, rest);
+}
+
+/* ------------------------------------------------------------- the answer */
+
+static void add_images(struct links *links, struct link_item *items,
+                       const struct list *list)
+{
+    const struct image_ref *images = list->items;
+    for (size_t i = 0; i < list->count; i++)
+        items[links->count++] = (struct link_item){
+            .name = images[i].name,
+            .blob = images[i].blob,
+        };
+}
+
+/* As the cell left them, the last one first. */
+static void add_files(struct links *links, struct link_item *items,
+                      const struct list *list)
+{
+    const struct cell_file *files = list->items;
+    for (size_t i = list->count; i-- > 0;)
+        if (files[i].blob.len > 0)
+            items[links->count++] = (struct link_item){
+                .name = files[i].name,
+                .path = files[i].path,
+                .blob = files[i].blob,
+            };
+}
+
+static void add_uploads(struct links *links, struct link_item *items,
+                        const struct list *list)
+{
+    const struct file_ref *files = list->items;
+    for (size_t i = 0; i < list->count; i++)
+        items[links->count++] = (struct link_item){
+            .name = files[i].name,
+            .blob = files[i].blob,
+        };
+}
+
+static size_t count_of(const struct conversation *conversation)
+{
+    size_t count = conversation->job->files.count;
+    for (size_t i = 0; i < conversation->result_count; i++)
+        count += conversation->results[i].images.count +
+                 conversation->results[i].cell.files.count;
+    return count;
+}
+
+/* Images first, then files, the latest first: the first item that a link can
+ * mean counts. */
+static struct links links_of(const struct conversation *conversation,
+                             const char *template, struct arena *arena)
+{
+    struct link_item *items =
+        arena_alloc(arena, (count_of(conversation) + 1) * sizeof(*items));
+    struct links links = {
+        .template = template,
+        .job = conversation->job->id,
+        .items = items,
+    };
+    for (size_t i = 0; i < conversation->result_count; i++)
+        add_images(&links, items, &conversation->results[i].images);
+    for (size_t i = conversation->result_count; i-- > 0;)
+        add_files(&links, items, &conversation->results[i].cell.files);
+    add_uploads(&links, items, &conversation->job->files);
+    return links;
+}
+
+struct view links_answer(const struct conversation *conversation,
+                         const char *template, struct arena *arena)
+{
+    struct view said = conversation_answer(conversation);
+    if (!template || *template == '\0' || said.len == 0)
+        return (struct view){ 0 };
+    struct links links = links_of(conversation, template, arena);
+    CLEANUP(buf_finish) struct buf answer;
+    buf_init(&answer, (size_t)4 << 20);
+    links_write(&answer, said, &links);
+    /* With all of its links it is too long: it stays as it was written. */
+    return buf_ok(&answer) ? arena_copy(arena, buf_view(&answer))
+                           : (struct view){ 0 };
 }

@@ -9,8 +9,7 @@
 #ifndef CONSUMER_LINKS_H
 #define CONSUMER_LINKS_H
 
-#include "schemas/message/buf.h"
-#include "schemas/message/err.h"
+#include "consumer/conversation/conversation.h"
 
 struct link_item {
     struct view name; /* as the result has it */
@@ -32,5 +31,10 @@ bool links_check(const char *template, struct err *err);
 /* Appends the Markdown to out, with its links rewritten. */
 void links_write(struct buf *out, struct view markdown,
                  const struct links *links);
+
+/* The answer as clients get it, in the arena; empty: it is as the model has
+ * written it. template: of --blob-url; "", NULL: none. */
+struct view links_answer(const struct conversation *conversation,
+                         const char *template, struct arena *arena);
 
 #endif

@@ -108,6 +108,7 @@ PUBLIC = ("producer/client/quern.h", "producer/client/quern_operate.h")
 UNCALLED = {
     "amount_write": "tests/unit/settings holds what it writes against what is read",
     "document_help": "tests/unit/settings has it written for some widths",
+    "links_write": "tests/unit/consumer and tests/fuzz/fuzz_links.c hand it any text",
     "setting_load_text": "tests/fuzz/fuzz_settings.c hands it the text of a file",
     "zone_read": "tests/fuzz/fuzz_cron.c hands it the bytes of a zone's file",
 }
