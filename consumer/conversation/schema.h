@@ -26,7 +26,7 @@ enum {
  * "$.properties.a.pattern: is not known; there are ...". */
 bool schema_check(const json_t *schema, struct err *err);
 
-/* schema_fit.c: the schema must have passed schema_check(). Error: bad_output,
+/* The schema must have passed schema_check(). Error: bad_output,
  * "$.items[2].price: is "x", must be a number"; also when the check takes more
  * than MAX_SCHEMA_STEPS. */
 bool schema_fits(const json_t *schema, const json_t *value, struct err *err);
