@@ -3,7 +3,6 @@
 
 #include "consumer/conversation/markdown.h"
 #include "consumer/conversation/python.h"
-#include "consumer/conversation/tag.h"
 
 #define NOWHERE ((size_t)-1)
 
