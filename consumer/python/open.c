@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "consumer/blob.h"
-#include "consumer/python/report.h"
 #include "consumer/python/state.h"
 #include "consumer/text.h"
 

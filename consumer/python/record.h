@@ -1,8 +1,13 @@
-/* record.h - the record of a session with a name: what it tells, and how it is
- * read and written. States CLAIMING, NAMING_HOLDER, WRITING_HISTORY.
+/* record.h - the record in Redis of a session with a name: claims it for a job,
+ * writes it, and saves the session into it.
  *
  * CLAIMING waits until it is the job's turn; the answer brings the record.
- * NAMING_HOLDER writes which interpreter is the session.
+ * NAMING_HOLDER writes which interpreter is the session, WRITING_HISTORY the
+ * exchange of a job that has used no executor.
+ *
+ * SAVING_VARIABLES, LISTING_FILES, SAVING_FILES and WRITING_RECORD save the
+ * session. The record comes last, so it never names a blob that was not
+ * written. What is too large or cannot be saved is named in the record.
  *
  * Each write names the generation that it replaces, and carries the lease of
  * the job: Redis refuses it when another job has written meanwhile, or when the
@@ -42,13 +47,10 @@ bool memo_has_history(const struct session_memo *memo, struct view history);
 bool memo_is_saved_by(const struct session_memo *memo, struct view job);
 
 /* Redis refuses a record that names a blob which is not there any more
- * (missing_blob). These take the blob that why names out of the record and note
+ * (missing_blob). Takes the blob that why names out of the record and notes
  * that its contents are gone; then the caller writes the record again. False:
  * why is another error. */
 bool record_forget_blob(struct session_record *record, const struct err *why);
-/* The same for the history alone. */
-bool record_forget_history(struct session_record *record,
-                           const struct err *why);
 
 /* A job claims a session with a name before it uses it. */
 enum claim_state {
@@ -65,11 +67,21 @@ struct session_claim {
     struct buf record; /* bytes of the record that was sent last */
 };
 
-void record_finish(struct session_claim *claim);
+struct session_saving {
+    unsigned int saves; /* so far: makes the name of each call unique */
+    struct session_draft *draft; /* the record in the making; NULL: none yet */
+};
+
+/* Frees claim, saving and memo. */
+void record_finish(struct python_session *session);
 
 machine_step record_enter_claim, record_claimed;
 machine_step record_enter_holder, record_holder_named;
 machine_step record_enter_history, record_history_written;
+machine_step save_enter_variables, save_variables_landed;
+machine_step save_enter_list, save_listed;
+machine_step save_enter_files, save_file_read;
+machine_step save_enter_record, save_record_written;
 
 /* The record that follows the memo: the next generation, without a holder.
  * Borrows from both. */
@@ -81,19 +93,5 @@ struct session_record record_next(const struct session_setup *setup,
 bool record_send(struct python_session *session, struct session_key key,
                  uint64_t generation, const struct session_record *record,
                  store_done *done, void *owner, struct err *err);
-
-/* Writes the session's record as the exchange of the state. When it lands
- * without an error, the memo is that record. */
-enum pace record_write(struct python_session *session,
-                       const struct session_record *record);
-/* Puts the notice, which no cell has told yet, into the record: the next
- * attempt or job will tell it. */
-void record_add_notice(const struct python_session *session,
-                       struct session_record *record);
-/* Puts the request's history into the record, if it has one. */
-void record_add_history(const struct python_session *session,
-                        struct session_record *record);
-/* Now, in ms since 1970. */
-uint64_t record_wall_ms(void);
 
 #endif

@@ -338,10 +338,8 @@ void session_free(struct python_session *session)
     executor_unwatch(session->setup.executor, &session->watch);
     alarm_free(session->alarm);
     buf_finish(&session->file);
-    record_finish(&session->claim);
-    memo_finish(&session->memo);
+    record_finish(session);
     notice_finish(&session->notice);
-    save_finish(&session->saving);
     free(session);
 }
 

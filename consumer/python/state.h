@@ -34,9 +34,9 @@
  * the answer has come, the state lands, and goes on itself or by
  * session_next(), which knows the order above.
  *
- * Private: only session, open, record, run and save include this header,
- * because each has its part of struct python_session, and its states. All
- * others use session.h. */
+ * Private: only session, open, record and run include this header, because each
+ * has its part of struct python_session, and its states. All others use
+ * session.h. */
 #ifndef CONSUMER_PYTHON_STATE_H
 #define CONSUMER_PYTHON_STATE_H
 
@@ -45,7 +45,6 @@
 #include "consumer/python/open.h"
 #include "consumer/python/record.h"
 #include "consumer/python/run.h"
-#include "consumer/python/save.h"
 #include "consumer/python/session.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/machine.h"

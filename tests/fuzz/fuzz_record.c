@@ -6,7 +6,6 @@
 
 #include "consumer/python/notice.h"
 #include "consumer/python/record.h"
-#include "consumer/python/report.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 
