@@ -7,7 +7,6 @@
 
 #include "consumer/alarm.h"
 #include "consumer/log.h"
-#include "consumer/queue/ends.h"
 #include "consumer/queue/ledger.h"
 #include "schemas/redis/info.h"
 #include "schemas/redis/reply.h"
@@ -15,12 +14,16 @@
 
 enum {
     AGAIN_MS = 200, /* until the next try, after Redis said "not just now" */
+    /* Of one command with ends: Redis serves nobody else while it carries it
+     * out. */
+    MOST_ENDS = 32,
+    MOST_ENDS_BYTES = 1 << 20, /* an end that is larger goes alone */
 };
 
 struct control {
     struct link *link;
     struct ledger *ledger; /* NULL: a write counts when it is answered */
-    struct ends *ends;
+    const struct names *names;
     unsigned int partition;
     uint64_t look_ms;
     uint64_t answer_ms;
@@ -29,8 +32,11 @@ struct control {
     struct alarm *look;  /* at the library, while all is well */
     struct control_events events;
     void *owner;
-    struct store *stores; /* the newest first */
-    bool ready;           /* stores may send */
+    struct store *stores;           /* the newest first */
+    struct write *ends, **last_end; /* that were not sent yet, in order */
+    struct alarm *turn; /* of 0 ms: rings when all callbacks of this iteration
+                           of the loop have added their ends */
+    bool ready;         /* stores may send */
     bool welcome; /* it was ready once: what is wrong from then on is no mistake
                      of the operator, and waiting may help */
     bool refused; /* the server must not be trusted with jobs */
@@ -43,29 +49,92 @@ enum write_kind {
     END,       /* as well, in one command with the ends of other jobs */
 };
 
-/* A write, from store_send() to its answer. What command or end points to is in
- * the same allocation, behind the struct. It outlives its store when that is
+/* A write, from store_send() to its answer. What command or finish points to is
+ * in the same allocation, behind the struct. It outlives its store when that is
  * finished while the write is on its way. */
 struct write {
-    struct write *next;
-    struct store *store; /* NULL: freed, no answer is wanted */
+    struct write *next;     /* of its store */
+    struct write *next_end; /* of the control's ends */
+    struct store *store;    /* NULL: freed, no answer is wanted */
     struct control *control;
     store_done *done;
     void *owner;
     enum write_kind kind;
     union {
         struct command command;
-        struct end end;
+        struct finish finish;
     };
 };
 
-static void store_push(struct store *store);
-static bool send_durable(void *owner, const struct command *command,
-                         link_done *done, void *done_owner);
-static void store_settle(void *sender, const redisReply *reply,
-                         const struct err *err);
+/* Ends that are on their way in one command; they may outlive the control. */
+struct end_batch {
+    size_t count;
+    struct write *ends[MOST_ENDS];
+};
 
-/* ------------------------------------------------------------- control */
+static void store_push(struct store *store);
+
+/* --------------------------------------------------------- making writes */
+
+static struct write *write_new(enum write_kind kind, size_t bytes)
+{
+    struct write *write = malloc(sizeof(*write) + bytes);
+    if (!write)
+        abort();
+    memset(write, 0, sizeof(*write));
+    write->kind = kind;
+    return write;
+}
+
+/* The array of pointers, that of lengths, then the bytes. */
+static struct write *write_command(enum write_kind kind,
+                                   const struct command *command)
+{
+    size_t count = (size_t)command->argc;
+    size_t bytes = count * (sizeof(char *) + sizeof(size_t));
+    for (size_t i = 0; i < count; i++)
+        bytes += command->argvlen[i];
+    struct write *write = write_new(kind, bytes);
+    const char **argv = (const char **)(write + 1);
+    size_t *lengths = (size_t *)(argv + count);
+    char *at = (char *)(lengths + count);
+    for (size_t i = 0; i < count; i++) {
+        argv[i] = at;
+        lengths[i] = command->argvlen[i];
+        memcpy(at, command->argv[i], lengths[i]);
+        at += lengths[i];
+    }
+    write->command.argc = command->argc;
+    write->command.argv = argv;
+    write->command.argvlen = lengths;
+    return write;
+}
+
+static struct view store_copy(char **at, struct view bytes)
+{
+    struct view copied = { *at, bytes.len };
+    if (bytes.len > 0)
+        memcpy(*at, bytes.data, bytes.len);
+    *at += bytes.len;
+    return copied;
+}
+
+static struct write *write_end(const struct finish *finish)
+{
+    struct write *write =
+        write_new(END, finish->lease.id.len + finish->result.len +
+                           finish->event_data.len + finish->error_code.len);
+    struct finish *own = &write->finish;
+    char *at = (char *)(write + 1);
+    *own = *finish;
+    own->lease.id = store_copy(&at, finish->lease.id);
+    own->result = store_copy(&at, finish->result);
+    own->event_data = store_copy(&at, finish->event_data);
+    own->error_code = store_copy(&at, finish->error_code);
+    return write;
+}
+
+/* --------------------------------------------------------------- sending */
 
 /* Stops all stores: what Redis could not take from one it will not take from
  * the others. */
@@ -75,6 +144,174 @@ static void retry_later(struct control *control)
     if (!control->closing && !alarm_is_set(control->again))
         alarm_set(control->again, AGAIN_MS);
 }
+
+static void pop(struct store *store)
+{
+    store->sent = false;
+    store->first = store->first->next;
+    if (!store->first)
+        store->last = NULL;
+}
+
+/* The next write is sent only after the sender was told: an attempt that has
+ * lost its job drops what waits. It may also finish the store, and then
+ * write->store is NULL. */
+static void store_refuse(struct write *write, const struct err *err)
+{
+    if (write->done)
+        write->done(write->owner, NULL, err);
+    struct store *store = write->store;
+    if (store) {
+        pop(store);
+        store_push(store);
+    }
+    free(write);
+}
+
+/* The answer to the write that its store has sent. Neither reply nor err: the
+ * outcome is not known. */
+static void store_settle(struct write *write, const redisReply *reply,
+                         const struct err *err)
+{
+    struct store *store = write->store;
+    if (!store) {
+        free(write);
+        return;
+    }
+    if (!reply && err && err->kind != ERR_RETRY) {
+        store_refuse(write, err);
+        return;
+    }
+    if (!reply) {
+        store->sent = false;
+        if (!err)
+            return; /* it is sent again once the control is ready */
+        if (write->control->ready) /* else another write has logged it */
+            log_line("redis.not_now", "{s:s}", "why", err->text);
+        retry_later(write->control);
+        return;
+    }
+    /* First the next write, so that it need not wait for what done does. Then
+     * the store may be gone: done may end its attempt. */
+    pop(store);
+    store_push(store);
+    if (write->done)
+        write->done(write->owner, reply, err);
+    free(write);
+}
+
+static void on_answer(void *owner, const redisReply *reply,
+                      const struct err *lost)
+{
+    struct err err;
+    (void)lost;
+    if (!reply)
+        store_settle(owner, NULL, NULL);
+    else if (reply_ok(reply, &err))
+        store_settle(owner, reply, NULL);
+    else
+        store_settle(owner, NULL, &err);
+}
+
+static bool send_durable(struct control *control, const struct command *command,
+                         link_done *done, void *owner)
+{
+    return control->ledger ? ledger_send(control->ledger, command, done, owner)
+                           : control_send(control, command, done, owner);
+}
+
+/* ---------------------------------------------------------- ends of jobs */
+
+/* Those of one iteration of the loop go in one command, which is less work for
+ * Redis than one for each. Each has its own answer: one that Redis refuses
+ * holds up no other. No end waits for others: all that are added in one
+ * iteration are sent before the loop waits again. */
+
+static void on_ends_answer(void *owner, const redisReply *reply,
+                           const struct err *lost)
+{
+    CLEANUP(cleanup_free) struct end_batch *batch = owner;
+    struct err err;
+    (void)lost;
+    bool each = reply && transition_finished_many(reply, batch->count, &err);
+    for (size_t i = 0; i < batch->count; i++) {
+        if (each)
+            on_answer(batch->ends[i], reply->element[i], NULL);
+        else
+            store_settle(batch->ends[i], NULL, reply ? &err : NULL);
+    }
+}
+
+static size_t size_of(const struct finish *finish)
+{
+    return finish->result.len + finish->event_data.len;
+}
+
+/* The oldest ones, as many as fit in one command. */
+static struct end_batch *next_batch(struct control *control)
+{
+    size_t bytes = 0;
+    struct end_batch *batch = malloc(sizeof(*batch));
+    if (!batch)
+        abort();
+    batch->count = 0;
+    do {
+        struct write *end = control->ends;
+        control->ends = end->next_end;
+        bytes += size_of(&end->finish);
+        batch->ends[batch->count++] = end;
+    } while (control->ends && batch->count < MOST_ENDS &&
+             bytes + size_of(&control->ends->finish) <= MOST_ENDS_BYTES);
+    if (!control->ends)
+        control->last_end = &control->ends;
+    return batch;
+}
+
+static void send_batch(struct control *control, struct end_batch *batch)
+{
+    struct finish finishes[MOST_ENDS];
+    struct command command;
+    for (size_t i = 0; i < batch->count; i++)
+        finishes[i] = batch->ends[i]->finish;
+    transition_finish_many(&command, control->names, control->partition,
+                           finishes, batch->count);
+    if (!send_durable(control, &command, on_ends_answer, batch))
+        on_ends_answer(batch, NULL, NULL);
+    command_finish(&command);
+}
+
+static void on_turn(void *owner)
+{
+    struct control *control = owner;
+    while (control->ends)
+        send_batch(control, next_batch(control));
+}
+
+static void add_end(struct control *control, struct write *end)
+{
+    end->next_end = NULL;
+    *control->last_end = end;
+    control->last_end = &end->next_end;
+    if (!alarm_is_set(control->turn))
+        alarm_set(control->turn, 0);
+}
+
+static void store_push(struct store *store)
+{
+    struct control *control = store->control;
+    struct write *write = store->first;
+    if (store->sent || !write || !control->ready)
+        return;
+    store->sent = true;
+    if (write->kind == END)
+        add_end(control, write);
+    else if (write->kind == COMMITTED)
+        store->sent = send_durable(control, &write->command, on_answer, write);
+    else
+        store->sent = control_send(control, &write->command, on_answer, write);
+}
+
+/* --------------------------------------------------------------- control */
 
 static void push_all(struct control *control)
 {
@@ -251,7 +488,8 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
     struct control *control = calloc(1, sizeof(*control));
     if (!control)
         abort();
-    *control = (struct control){ .partition = setup->partition,
+    *control = (struct control){ .names = setup->names,
+                                 .partition = setup->partition,
                                  .look_ms = setup->look_ms,
                                  .answer_ms = setup->answer_ms,
                                  .looks = setup->looks,
@@ -259,15 +497,14 @@ struct control *control_new(uv_loop_t *loop, const struct control_setup *setup,
                                  .owner = owner };
     control->again = alarm_new(loop, on_again, control);
     control->look = alarm_new(loop, on_again, control);
+    control->last_end = &control->ends;
+    control->turn = alarm_new(loop, on_turn, control);
     struct link_events heard = { .on_ready = on_link_ready,
                                  .on_lost = on_link_lost };
     control->link = link_new(loop, setup->address,
                              names_slot(setup->names, setup->partition),
                              "consumer", heard, control);
     control->ledger = ledger_of(loop, setup, control);
-    struct ends_events ends = { send_durable, store_settle };
-    control->ends =
-        ends_new(loop, setup->names, setup->partition, ends, control);
     return control;
 }
 
@@ -301,7 +538,9 @@ void control_free(struct control *control)
     control->closing = true;
     alarm_free(control->again);
     alarm_free(control->look);
-    ends_free(control->ends);
+    alarm_free(control->turn);
+    while (control->ends) /* none has a store any more */
+        on_ends_answer(next_batch(control), NULL, NULL);
     ledger_free(control->ledger);
     link_free(control->link, on_link_closed, control);
 }
@@ -313,159 +552,7 @@ bool control_send(struct control *control, const struct command *command,
            link_send(control->link, command, control->answer_ms, done, owner);
 }
 
-/* --------------------------------------------------------------- store */
-
-static struct write *write_new(enum write_kind kind, size_t bytes)
-{
-    struct write *write = malloc(sizeof(*write) + bytes);
-    if (!write)
-        abort();
-    memset(write, 0, sizeof(*write));
-    write->kind = kind;
-    return write;
-}
-
-/* The array of pointers, that of lengths, then the bytes. */
-static struct write *write_command(enum write_kind kind,
-                                   const struct command *command)
-{
-    size_t count = (size_t)command->argc;
-    size_t bytes = count * (sizeof(char *) + sizeof(size_t));
-    for (size_t i = 0; i < count; i++)
-        bytes += command->argvlen[i];
-    struct write *write = write_new(kind, bytes);
-    const char **argv = (const char **)(write + 1);
-    size_t *lengths = (size_t *)(argv + count);
-    char *at = (char *)(lengths + count);
-    for (size_t i = 0; i < count; i++) {
-        argv[i] = at;
-        lengths[i] = command->argvlen[i];
-        memcpy(at, command->argv[i], lengths[i]);
-        at += lengths[i];
-    }
-    write->command.argc = command->argc;
-    write->command.argv = argv;
-    write->command.argvlen = lengths;
-    return write;
-}
-
-static struct view store_copy(char **at, struct view bytes)
-{
-    struct view copied = { *at, bytes.len };
-    if (bytes.len > 0)
-        memcpy(*at, bytes.data, bytes.len);
-    *at += bytes.len;
-    return copied;
-}
-
-static struct write *write_end(const struct finish *finish)
-{
-    struct write *write =
-        write_new(END, finish->lease.id.len + finish->result.len +
-                           finish->event_data.len + finish->error_code.len);
-    struct finish *own = &write->end.finish;
-    char *at = (char *)(write + 1);
-    write->end.sender = write;
-    *own = *finish;
-    own->lease.id = store_copy(&at, finish->lease.id);
-    own->result = store_copy(&at, finish->result);
-    own->event_data = store_copy(&at, finish->event_data);
-    own->error_code = store_copy(&at, finish->error_code);
-    return write;
-}
-
-static void pop(struct store *store)
-{
-    store->sent = false;
-    store->first = store->first->next;
-    if (!store->first)
-        store->last = NULL;
-}
-
-/* The next write is sent only after the sender was told: an attempt that has
- * lost its job drops what waits. It may also finish the store, and then
- * write->store is NULL. */
-static void store_refuse(struct write *write, const struct err *err)
-{
-    if (write->done)
-        write->done(write->owner, NULL, err);
-    struct store *store = write->store;
-    if (store) {
-        pop(store);
-        store_push(store);
-    }
-    free(write);
-}
-
-/* The answer to the write that its store has sent. Neither reply nor err: the
- * outcome is not known. */
-static void store_settle(void *sender, const redisReply *reply,
-                         const struct err *err)
-{
-    struct write *write = sender;
-    struct store *store = write->store;
-    if (!store) {
-        free(write);
-        return;
-    }
-    if (!reply && err && err->kind != ERR_RETRY) {
-        store_refuse(write, err);
-        return;
-    }
-    if (!reply) {
-        store->sent = false;
-        if (!err)
-            return; /* it is sent again once the control is ready */
-        if (write->control->ready) /* else another write has logged it */
-            log_line("redis.not_now", "{s:s}", "why", err->text);
-        retry_later(write->control);
-        return;
-    }
-    /* First the next write, so that it need not wait for what done does. Then
-     * the store may be gone: done may end its attempt. */
-    pop(store);
-    store_push(store);
-    if (write->done)
-        write->done(write->owner, reply, err);
-    free(write);
-}
-
-static void on_answer(void *owner, const redisReply *reply,
-                      const struct err *lost)
-{
-    struct err err;
-    (void)lost;
-    if (!reply)
-        store_settle(owner, NULL, NULL);
-    else if (reply_ok(reply, &err))
-        store_settle(owner, reply, NULL);
-    else
-        store_settle(owner, NULL, &err);
-}
-
-static bool send_durable(void *owner, const struct command *command,
-                         link_done *done, void *done_owner)
-{
-    struct control *control = owner;
-    return control->ledger
-               ? ledger_send(control->ledger, command, done, done_owner)
-               : control_send(control, command, done, done_owner);
-}
-
-static void store_push(struct store *store)
-{
-    struct control *control = store->control;
-    struct write *write = store->first;
-    if (store->sent || !write || !control->ready)
-        return;
-    store->sent = true;
-    if (write->kind == END)
-        ends_add(control->ends, &write->end);
-    else if (write->kind == COMMITTED)
-        store->sent = send_durable(control, &write->command, on_answer, write);
-    else
-        store->sent = control_send(control, &write->command, on_answer, write);
-}
+/* ----------------------------------------------------------------- store */
 
 void store_init(struct store *store, struct control *control)
 {

@@ -87,7 +87,8 @@ void store_send(struct store *store, const struct command *command,
  * the store sends nothing more before that. */
 void store_commit(struct store *store, const struct command *command,
                   store_done *done, void *owner);
-/* The same for a job's end, which is sent with those of other jobs (ends.h). */
+/* The same for a job's end. Ends that are added in one iteration of the loop
+ * are sent together, each with its own answer. */
 void store_end(struct store *store, const struct finish *finish,
                store_done *done, void *owner);
 

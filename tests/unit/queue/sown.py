@@ -113,8 +113,8 @@ BUGS = {
         "what counts as durable is",
     ),
     "end_is_forgotten": (
-        "queue/ends.c",
-        "if (!ends->first)\n        ends->end = &ends->first;",
+        "queue/store.c",
+        "if (!control->ends)\n        control->last_end = &control->ends;",
         "",
         "",
     ),
