@@ -4,10 +4,10 @@
  *     ^                 |  |  `--session--> quern-executor
  *     `---free slots----'  `-----model call--> endpoints
  *   lease: renews the leases of all attempts
- *   sweep, upkeep: put back jobs of dead consumers, and more
+ *   upkeep: puts back jobs of dead consumers, and more
  *
- * Intake, store, lease, sweep and upkeep are there once for each partition of
- * the fleet. One loop, one thread: nothing here needs a lock. */
+ * Intake, store, lease and upkeep are there once for each partition of the
+ * fleet. One loop, one thread: nothing here needs a lock. */
 #ifndef CONSUMER_CONSUMER_H
 #define CONSUMER_CONSUMER_H
 

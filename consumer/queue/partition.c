@@ -5,7 +5,6 @@
 
 #include "consumer/queue/intake.h"
 #include "consumer/queue/lease.h"
-#include "consumer/queue/sweep.h"
 #include "consumer/queue/upkeep.h"
 
 struct partitions {
@@ -126,7 +125,6 @@ static void on_ready(void *owner)
     struct partition *partition = owner;
     struct partitions *partitions = partition->all;
     lease_beat(partition->lease);
-    sweep_wake(partition->sweep);
     upkeep_wake(partition->upkeep);
     if (partitions_are_ready(partitions))
         partitions->events.on_ready(partitions->owner);
@@ -164,7 +162,6 @@ static void open_partition(struct partitions *partitions, unsigned int number,
     partition->control = control_new(consumer->loop, &setup, events, partition);
     partition->intake = intake_new(partition, address, reading, partition);
     partition->lease = lease_new(partition, address);
-    partition->sweep = sweep_new(partition);
     partition->upkeep = upkeep_new(partition, reporting, partition);
     control_open(partition->control);
     intake_open(partition->intake);
@@ -236,7 +233,6 @@ void partitions_free(struct partitions *partitions)
         struct partition *partition = &partitions->list[i];
         intake_free(partition->intake);
         lease_free(partition->lease);
-        sweep_free(partition->sweep);
         upkeep_free(partition->upkeep);
         control_free(partition->control);
     }

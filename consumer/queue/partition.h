@@ -1,8 +1,8 @@
 /* partition.h - the partitions that a consumer serves: all of the fleet's.
  *
  *   fleet: how many there are
- *   partition 0: control, intake, lease, sweep, upkeep
- *   partition 1: control, intake, lease, sweep, upkeep
+ *   partition 0: control, intake, lease, upkeep
+ *   partition 1: control, intake, lease, upkeep
  *   ...
  *
  * Each partition has links of its own: in a cluster they may lead to different
@@ -24,7 +24,6 @@ struct partition {
     struct control *control;
     struct intake *intake;
     struct lease *lease;
-    struct sweep *sweep;
     struct upkeep *upkeep;
 };
 

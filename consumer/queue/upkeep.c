@@ -22,8 +22,10 @@ enum {
     /* Of one step: Redis does nothing else while it carries it out. */
     STEP_JOBS = 100,
     STEP_KEYS = 200,
+    STEP_ENTRIES = 100,
     PROMOTE_MS = 1000,
     MEND_STEP_MS = 50, /* between two steps of a walk */
+    MAX_ENTRY = 64,
 };
 
 struct chore {
@@ -50,7 +52,7 @@ struct firing {
     uint64_t at; /* when it was due, ms since 1970 */
 };
 
-enum { REPORT, PROMOTE, LAPSE, MEND, CHORES };
+enum { REPORT, PROMOTE, LAPSE, SWEEP, MEND, CHORES };
 struct upkeep {
     struct partition *partition;
     struct consumer *consumer;
@@ -61,10 +63,13 @@ struct upkeep {
     struct firing firings[PROMOTED_MAX_DUE]; /* of the last promote */
     size_t firing_count, firing_at;          /* the one that is next */
     uint64_t now; /* by Redis's clock, just before the first of them is fired */
-    char cursor[32]; /* of the walk of mend; "0": begin and end */
-    bool reported;   /* and answered, at least once */
-    bool changed;    /* since the report that is on its way */
-    bool departed;   /* nothing is reported any more */
+    char cursor[32];     /* of the walk of mend; "0": begin and end */
+    struct key *streams; /* that sweep walks */
+    size_t stream_count, stream_at;
+    char entry[MAX_ENTRY]; /* where it goes on in that one; "-": begin, end */
+    bool reported;         /* and answered, at least once */
+    bool changed;          /* since the report that is on its way */
+    bool departed;         /* nothing is reported any more */
     void (*on_departed)(void *owner);
     void *departed_owner;
 };
@@ -368,7 +373,7 @@ static void promote(struct chore *chore)
     send_step(chore, &command, on_promoted);
 }
 
-/* --- lapse, mend ---------------------------------------------------------- */
+/* --- lapse, sweep, mend --------------------------------------------------- */
 
 static void lapse(struct chore *chore);
 
@@ -406,6 +411,57 @@ static void begin_lapse(struct chore *chore)
 {
     lease_beat(chore->upkeep->partition->lease);
     lapse(chore);
+}
+
+static void chore_sweep(struct chore *chore);
+
+static void on_swept(struct chore *chore, const redisReply *reply)
+{
+    struct upkeep *upkeep = chore->upkeep;
+    struct view cursor;
+    uint64_t jobs = 0;
+    struct err err;
+    if (!transition_reclaimed(reply, &cursor, &jobs, &err)) {
+        refused(chore, &err);
+        return;
+    }
+    if (jobs > 0)
+        log_line("sweep.found", "{s:s%, s:I}", "stream",
+                 upkeep->streams[upkeep->stream_at].text,
+                 upkeep->streams[upkeep->stream_at].len, "jobs",
+                 (json_int_t)jobs);
+    upkeep_copy(upkeep->entry, sizeof(upkeep->entry), cursor);
+    if (view_is(cursor, "-") && ++upkeep->stream_at == upkeep->stream_count) {
+        upkeep->stream_at = 0;
+        rest(chore, chore->rest_ms);
+        return;
+    }
+    chore_sweep(chore);
+}
+
+/* Each step goes on where the last one ended: if every step began at the start,
+ * the walk might never reach the last entries. */
+static void chore_sweep(struct chore *chore)
+{
+    const struct upkeep *upkeep = chore->upkeep;
+    const struct consumer *consumer = upkeep->consumer;
+    struct command command;
+    struct reclaim reclaim = {
+        .stream = key_view(&upkeep->streams[upkeep->stream_at]),
+        .lease_ms = consumer->settings.lease_ms,
+        .count = STEP_ENTRIES,
+        .cursor = view_of(upkeep->entry),
+    };
+    transition_reclaim(&command, &consumer->names, upkeep->partition->number,
+                       &reclaim);
+    send_step(chore, &command, on_swept);
+}
+
+/* Here, too: what follows can take a while. */
+static void begin_sweep(struct chore *chore)
+{
+    lease_beat(chore->upkeep->partition->lease);
+    chore_sweep(chore);
 }
 
 static void on_mended(struct chore *chore, const redisReply *reply)
@@ -466,6 +522,7 @@ struct upkeep *upkeep_new(struct partition *partition,
         [REPORT] = { chore_report, lease_ms / 3 },
         [PROMOTE] = { promote, PROMOTE_MS },
         [LAPSE] = { begin_lapse, lease_ms / 2 },
+        [SWEEP] = { begin_sweep, lease_ms / 2 },
         [MEND] = { mend, PROMOTE_MS },
     };
     struct upkeep *upkeep = calloc(1, sizeof(*upkeep));
@@ -479,6 +536,9 @@ struct upkeep *upkeep_new(struct partition *partition,
     upkeep->owner = owner;
     upkeep->started_at =
         (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    upkeep->streams =
+        consumer_streams(consumer, partition->number, &upkeep->stream_count);
+    upkeep_copy(upkeep->entry, sizeof(upkeep->entry), VIEW("-"));
     for (int i = 0; i < CHORES; i++)
         upkeep->chores[i] = (struct chore){
             .upkeep = upkeep,
@@ -508,12 +568,15 @@ bool upkeep_has_reported(const struct upkeep *upkeep)
 
 /* The report is sent at once, the other chores rest first. No lease is ended
  * before a whole lease has passed, so that other consumers that were cut off as
- * well can beat. */
+ * well can beat, and start what they have read. */
 void upkeep_wake(struct upkeep *upkeep)
 {
     const uint64_t lease_ms = upkeep->consumer->settings.lease_ms;
     const uint64_t first[] = {
-        [REPORT] = 0, [PROMOTE] = PROMOTE_MS, [LAPSE] = lease_ms
+        [REPORT] = 0,
+        [PROMOTE] = PROMOTE_MS,
+        [LAPSE] = lease_ms,
+        [SWEEP] = lease_ms,
     };
     for (int i = upkeep->departed ? PROMOTE : REPORT; i < MEND; i++)
         if (!upkeep->chores[i].step)
@@ -529,5 +592,6 @@ void upkeep_free(struct upkeep *upkeep)
             upkeep->chores[i].step->chore = NULL;
         alarm_free(upkeep->chores[i].alarm);
     }
+    free(upkeep->streams);
     free(upkeep);
 }

@@ -8,6 +8,8 @@
  *   lapse     every lease/2, and not before Redis has been there for a lease:
  *             puts back the jobs whose leases have ended, because their
  *             consumers died
+ *   sweep     the same: puts back the entries of work streams that were read a
+ *             lease ago or longer, and never started
  *   mend      when promote chooses this consumer, or it had to make a group:
  *             repairs what others have deleted, by a walk over all keys
  *

@@ -84,8 +84,8 @@ BUGS = {
     ),
     "lapses_after_outage": (
         "queue/upkeep.c",
-        "[LAPSE] = lease_ms\n",
-        "[LAPSE] = 0\n",
+        "[LAPSE] = lease_ms,\n",
+        "[LAPSE] = 0,\n",
         "nothing lapses within a lease after an outage",
     ),
     "never_mends": (
@@ -95,9 +95,9 @@ BUGS = {
         "no job is lost",
     ),
     "sweep_gives_up": (
-        "queue/sweep.c",
-        '"why", err.text);\n        rest(sweep);',
-        '"why", err.text);',
+        "queue/upkeep.c",
+        "upkeep->stream_at = 0;\n        rest(chore, chore->rest_ms);",
+        "upkeep->stream_at = 0;",
         "upkeep is done within its period",
     ),
     "write_not_sent_again": (

@@ -1,7 +1,7 @@
 /* world.h - consumer/queue in a world of its own, from one seed.
  *
- *   host: one consumer, real: service, partitions, intake, lease, sweep,
- *    |    upkeep, store, ends, ledger, sentinel
+ *   host: one consumer, real: service, partitions, intake, lease, upkeep,
+ *    |    store, ledger, sentinel
  *    +-- clock.c  its alarms, and what it asks the system
  *    +-- link.c   its connections: slow, lost in the middle, silent
  *    `-- work.c   its jobs: started, write, end, give back
