@@ -8,7 +8,7 @@
 #include "consumer/activity/model_turn.h"
 #include "consumer/activity/recall.h"
 #include "consumer/blob.h"
-#include "consumer/job/approval_wait.h"
+#include "consumer/job/wait.h"
 #include "consumer/log.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* finish.c - an attempt's end: the session saved and the result written, or the
  * job put back into its queue. */
 #include "consumer/activity/recall.h"
-#include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"
+#include "consumer/job/wait.h"
 #include "consumer/log.h"
 #include "consumer/python/record.h"
 

@@ -12,7 +12,6 @@
 #include "consumer/blob.h"
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/tools.h"
-#include "consumer/job/approval_wait.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
 #include "consumer/log.h"
