@@ -119,8 +119,7 @@ void output_display(struct output *output, const struct frame *frame);
  * earlier ones of the job. If there is none (an earlier job has shown it), it
  * is shown as new. */
 void output_update(struct output *output, const struct frame *frame);
-/* output.c: drops what came so far, at once or when more comes (frame->wait).
- */
+/* Drops what came so far, at once or when more comes (frame->wait). */
 void output_clear(struct output *output, const struct frame *frame);
 /* The end of the cell; displays: as many as it had. files: of struct
  * workspace_file. emptied: those that cells had written were lost. */
@@ -132,9 +131,9 @@ void output_cell(struct output *output, const struct cell *cell,
 void output_record(struct output *output, struct view code,
                    struct record *record);
 
-/* output_file.c: the path in the workspace of the next file whose bytes are
- * wanted; empty: there is none. output_file() then takes its bytes, or why
- * there are none. A file with the same bytes as before the cell is left out. */
+/* The path in the workspace of the next file whose bytes are wanted; empty:
+ * there is none. output_file() then takes its bytes, or why there are none. A
+ * file with the same bytes as before the cell is left out. */
 struct view output_wanted(struct output *output);
 void output_file(struct output *output, struct view bytes,
                  const struct err *why);
@@ -148,9 +147,6 @@ struct view file_name_of(struct view path, struct arena *arena);
 
 void output_note(struct output *output, struct view name, const char *why);
 struct view output_blob(struct output *output, struct view bytes);
-/* The same where their name is known. */
-struct view output_store(struct output *output, struct view blob,
-                         struct view bytes);
 
 /* More output comes, for which clears had waited: they are done now, up to the
  * one with that number. */
@@ -167,12 +163,5 @@ bool output_is_new(struct output *output, uint64_t number);
 void output_tell_display(struct output *output, const struct display *display);
 /* Drops all displays of the cell, and gives back their shares of the job. */
 void output_clear_displays(struct output *output);
-
-/* -------- output_file.c */
-
-void output_list_changes(struct output *output, const struct list *files);
-/* How many files earlier cells have left; one that was written again counts
- * once. */
-size_t output_kept_files(const struct earlier_output *earlier);
 
 #endif
