@@ -14,8 +14,8 @@
 #ifndef CONSUMER_OUTPUT_H
 #define CONSUMER_OUTPUT_H
 
-#include "consumer/fold.h"
 #include "consumer/output/progress.h"
+#include "consumer/text.h"
 #include "schemas/message/frame.h"
 #include "schemas/message/journal.h"
 

@@ -3,12 +3,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "consumer/fold.h"
+#include "consumer/text.h"
 
 enum { KEPT = 16 << 10 };
 
@@ -172,6 +173,63 @@ static void test_gap(void **state)
     }
 }
 
+/* Head and tail are kept, whatever the pieces: here, lines of each length. */
+static void test_head_and_tail(void **state)
+{
+    (void)state;
+    for (size_t line = 1; line <= 60; line++) {
+        char all[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        char wanted[64];
+        struct fold fold;
+        struct buf text;
+        for (size_t at = line - 1; at < 52; at += line)
+            all[at] = '\n';
+        snprintf(wanted, sizeof(wanted),
+                 "%.10s\n[... 32 bytes left out ...]\n%s", all, all + 42);
+        fold_init(&fold, 20);
+        buf_init(&text, 200);
+        fold_add(&fold, view_of(all));
+        assert_false(fold_print(&fold, &text, 200));
+        if (!view_is(buf_view(&text), wanted))
+            fail_msg("lines of %zu: \"%.*s\"", line, VIEW_ARG(buf_view(&text)));
+        buf_finish(&text);
+        fold_finish(&fold);
+    }
+}
+
+static void test_head_and_tail_with_a_gap(void **state)
+{
+    static const struct {
+        const char *what, *before, *after, *text;
+    } gaps[] = {
+        { "a tail that fills its place", "abcdefghijklmnop", "0123456789ABC",
+          "abcdefghij\n[... 109 bytes left out ...]\n3456789ABC" },
+        { "a tail of lines", "abcdefghijklmnop",
+          "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n",
+          "abcdefghij\n[... 116 bytes left out ...]\n5\n6\n7\n8\n9\n" },
+        { "a short one", "abcdefghijklmnopqrstuvwxyz", "123",
+          "abcdefghij\n[... 116 bytes left out ...]\n123" },
+        { "a head that was not full", "abc", "1234567890ABCDE",
+          "abc\n[... 105 bytes left out ...]\n67890ABCDE" },
+        { "nothing else", "", "1", "\n[... 100 bytes left out ...]\n1" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(gaps) / sizeof(gaps[0]); i++) {
+        struct fold fold;
+        struct buf text;
+        fold_init(&fold, 20);
+        buf_init(&text, 200);
+        fold_add(&fold, view_of(gaps[i].before));
+        fold_skip(&fold, 100);
+        fold_add(&fold, view_of(gaps[i].after));
+        assert_false(fold_print(&fold, &text, 200));
+        if (!view_is(buf_view(&text), gaps[i].text))
+            fail_msg("%s: \"%.*s\"", gaps[i].what, VIEW_ARG(buf_view(&text)));
+        buf_finish(&text);
+        fold_finish(&fold);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +237,8 @@ int main(void)
         cmocka_unit_test(test_much),
         cmocka_unit_test(test_gap_of_any_length),
         cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_head_and_tail),
+        cmocka_unit_test(test_head_and_tail_with_a_gap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,84 +100,12 @@ static void test_clipped(void **state)
     buf_finish(&out);
 }
 
-/* Whatever the pieces, the same head, gap and tail. */
-static void test_excerpt(void **state)
-{
-    (void)state;
-    for (size_t piece = 1; piece <= 60; piece++) {
-        struct excerpt excerpt;
-        excerpt_init(&excerpt, 20);
-        for (size_t at = 0; at < 52; at += piece) {
-            size_t len = at + piece < 52 ? piece : 52 - at;
-            struct view all =
-                VIEW("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
-            excerpt_add(&excerpt, (struct view){ all.data + at, len });
-        }
-        struct buf out;
-        buf_init(&out, 200);
-        excerpt_print(&excerpt, &out);
-        expect("an excerpt", &out,
-               "abcdefghij\n[... 32 bytes left out ...]\nQRSTUVWXYZ");
-        assert_int_equal(excerpt.total, 52);
-        buf_finish(&out);
-        excerpt_finish(&excerpt);
-    }
-}
-
-static void test_excerpt_with_a_gap(void **state)
-{
-    static const struct {
-        const char *what, *before, *after, *text;
-    } rows[] = {
-        { "a tail that fills its place", "abcdefghijklmnop", "0123456789ABC",
-          "abcdefghij\n[... 109 bytes left out ...]\n3456789ABC" },
-        { "a short one", "abcdefghijklmnopqrstuvwxyz", "123",
-          "abcdefghij\n[... 116 bytes left out ...]\n123" },
-        { "a head that was not full", "abc", "1234567890ABCDE",
-          "abc\n[... 105 bytes left out ...]\n67890ABCDE" },
-        { "nothing else", "", "1", "\n[... 100 bytes left out ...]\n1" },
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct excerpt excerpt;
-        struct buf out;
-        excerpt_init(&excerpt, 20);
-        excerpt_add(&excerpt, view_of(rows[i].before));
-        excerpt_skip(&excerpt, 100);
-        for (const char *byte = rows[i].after; *byte; byte++)
-            excerpt_add(&excerpt, (struct view){ byte, 1 });
-        buf_init(&out, 200);
-        excerpt_print(&excerpt, &out);
-        expect(rows[i].what, &out, rows[i].text);
-        buf_finish(&out);
-        excerpt_finish(&excerpt);
-    }
-}
-
-static void test_excerpt_of_little(void **state)
-{
-    (void)state;
-    struct excerpt excerpt;
-    struct buf out;
-    excerpt_init(&excerpt, 20);
-    excerpt_add(&excerpt, VIEW("abcdefghij"));
-    excerpt_add(&excerpt, VIEW("klm"));
-    buf_init(&out, 200);
-    excerpt_print(&excerpt, &out);
-    expect("an excerpt that is whole", &out, "abcdefghijklm");
-    buf_finish(&out);
-    excerpt_finish(&excerpt);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clean),
         cmocka_unit_test(test_unfinished),
         cmocka_unit_test(test_clipped),
-        cmocka_unit_test(test_excerpt),
-        cmocka_unit_test(test_excerpt_with_a_gap),
-        cmocka_unit_test(test_excerpt_of_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
