@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "consumer/conversation/observation.h"
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 
 enum {
     /* All answers of a job together; its consumer keeps them in memory. */

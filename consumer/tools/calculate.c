@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "consumer/tools/reader.h"
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 #include "consumer/tools/tool_host.h"
 
 static const char function[] =

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "consumer/tools/reader.h"
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 #include "consumer/tools/tool_host.h"
 
 enum {

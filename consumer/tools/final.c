@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 
 static const char function[] =
     "{\"name\": \"" TOOL_FINAL "\","

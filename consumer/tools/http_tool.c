@@ -8,9 +8,8 @@
 #include "consumer/model/entry.h"
 #include "consumer/model/http.h"
 #include "consumer/text.h"
-#include "consumer/tools/parameters.h"
 #include "consumer/tools/request.h"
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 #include "consumer/tools/tool_host.h"
 #include "schemas/message/limits.h"
 

@@ -10,8 +10,7 @@
 #include "consumer/text.h"
 #include "consumer/tools/final.h"
 #include "consumer/tools/mcp_value.h"
-#include "consumer/tools/parameters.h"
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 
 enum { MOST_REMOTE = 128, MOST_PARAMETER = 64 };
 

@@ -9,7 +9,7 @@
 #include "consumer/tools/cache.h"
 #include "consumer/tools/reader.h"
 #include "consumer/tools/search_provider.h"
-#include "consumer/tools/tool_call.h"
+#include "consumer/tools/tool.h"
 
 enum {
     MAX_SOURCES = 8,   /* providers that are asked, in turn */

@@ -8,7 +8,7 @@
 #include "consumer/tools/mcp_reply.h"
 #include "consumer/tools/mcp_tool.h"
 #include "consumer/tools/mcp_value.h"
-#include "consumer/tools/parameters.h"
+#include "consumer/tools/tool.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_VALUE = 2000 };
