@@ -47,7 +47,8 @@ static const redisReply *doctor_redis_field_of(const redisReply *map,
                                                const char *name)
 {
     for (size_t i = 0; i + 1 < map->elements; i += 2)
-        if (strcmp(map->element[i]->str, name) == 0)
+        if (map->element[i]->type == REDIS_REPLY_STRING &&
+            strcmp(map->element[i]->str, name) == 0)
             return map->element[i + 1];
     return NULL;
 }

@@ -10,6 +10,7 @@ import time
 import pytest
 from executor_client import Executor
 from library import Library, job_id
+from relay import Relay, read, write
 from servers import BUILD, RedisServer, binary, die_with_parent, wait_until
 from stack import ROOT, Stack
 
@@ -113,6 +114,36 @@ def test_jobs_that_wait_for_an_endpoint_are_told(stack):
     assert found["text"].startswith("2 jobs of queue default wait for a model endpoint")
     for number in range(2):
         jobs.cancel(job_id(number))
+
+
+# -- consumers
+
+
+class Numbered(Relay):
+    """What says it is Redis names a member of XINFO by a number."""
+
+    changed = False
+
+    def requests(self, client, server, _):
+        while (data := read(client)) and write(server, data):
+            pass
+
+    def answers(self, client, server, _):
+        while data := read(server):
+            strange = data.replace(b"$4\r\nname\r\n", b":4\r\n")
+            self.changed |= strange != data
+            if not write(client, strange):
+                break
+
+
+def test_a_member_of_xinfo_without_a_name_is_passed_over(stack):
+    """Before: quern doctor crashed."""
+    stack.consumer(name="w")
+    stack.run(prompt="x")
+    with Numbered(stack.redis.socket, shared=lambda: None) as way:
+        [found] = doctor(way.url, code=0)["consumers"]
+    assert way.changed
+    assert (found["level"], found["text"][:2]) == ("ok", "1 ")
 
 
 # -- executors
