@@ -150,12 +150,11 @@ static void on_journaled(void *owner, const redisReply *reply)
 /* The event tool.started. */
 static struct event_data started_of(const struct cell_activity *cell)
 {
-    return (struct event_data){
-        .turn = cell->activity.attempt->conversation.turn,
-        .call = view_of(cell->call->id),
-        .tool = view_head(view_of(cell->call->tool), MAX_NAME_BYTES),
-        .code = view_head(buf_view(&cell->code), EVENT_CODE_BYTES),
-    };
+    struct event_data data =
+        attempt_call_event(cell->activity.attempt, view_of(cell->call->id),
+                           view_of(cell->call->tool));
+    data.code = view_head(buf_view(&cell->code), EVENT_CODE_BYTES);
+    return data;
 }
 
 static enum pace enter_intending(void *owner)
@@ -324,14 +323,11 @@ static enum pace enter_recording(void *owner)
     struct attempt *attempt = cell->activity.attempt;
     const struct cell *ended = &cell->output.cell;
     bool ran = cell->output.ended;
-    struct event_data data = {
-        .turn = attempt->conversation.turn,
-        .call = view_of(cell->call->id),
-        .tool = view_head(view_of(cell->call->tool), MAX_NAME_BYTES),
-        .status = view_of(ran ? cell_status_names[ended->status] : "refused"),
-        .state = view_of(ran ? cell_state_names[ended->state] : "kept"),
-        .ms = ran ? attempt_now_ms(attempt) - cell->asked_ms : 0,
-    };
+    struct event_data data = attempt_call_event(
+        attempt, view_of(cell->call->id), view_of(cell->call->tool));
+    data.status = view_of(ran ? cell_status_names[ended->status] : "refused");
+    data.state = view_of(ran ? cell_state_names[ended->state] : "kept");
+    data.ms = ran ? attempt_now_ms(attempt) - cell->asked_ms : 0;
     struct journal_entry entry = { &cell->record, NULL, "tool.completed",
                                    &data };
     journal_write(&attempt->journal, &entry, on_journaled, cell);

@@ -19,9 +19,8 @@ enum {
 
 /* What differs between calls of the model and calls of code. */
 struct tool_side {
-    /* Adds to the record of the intent, and to the event that tells of it. */
-    void (*intend)(const struct tool_use *use, struct record *record,
-                   struct event_data *data);
+    /* Adds to the record of the intent. */
+    void (*intend)(const struct tool_use *use, struct record *record);
     /* Adds to the record of the result. observation: initialized, for a text
      * that the record borrows. */
     void (*result)(const struct tool_use *use, struct record *record,
@@ -143,13 +142,15 @@ static void tool_use_write_record(struct tool_use *use, struct record *record,
     journal_write(&attempt->journal, &entry, done, use);
 }
 
-static struct event_data about(const struct tool_use *use)
+/* What the event tells that comes with this record. */
+static struct event_data about(const struct tool_use *use,
+                               const struct record *record)
 {
-    return (struct event_data){
-        .turn = use->attempt->conversation.turn,
-        .call = view_of(use->id),
-        .parent = use->number > 0 ? view_of(use->call) : VIEW(""),
-    };
+    struct event_data data =
+        attempt_call_event(use->attempt, view_of(use->id), record->tool);
+    if (use->number > 0)
+        data.parent = view_of(use->call);
+    return data;
 }
 
 static void write_result(struct tool_use *use)
@@ -163,9 +164,8 @@ static void write_result(struct tool_use *use)
         .brake = use->ruling == RULING_FORBID ? BRAKED_FORBID : BRAKED_NOT,
         .ms = attempt_now_ms(use->attempt) - use->begun_ms,
     };
-    struct event_data data = about(use);
     use->uses->side->result(use, &record, &observation);
-    data.tool = view_head(record.tool, MAX_NAME_BYTES);
+    struct event_data data = about(use, &record);
     data.status = use->ruling == RULING_BAR ? VIEW("refused")
                   : failed                  ? VIEW("error")
                                             : VIEW("ok");
@@ -212,9 +212,9 @@ static bool prepare_use(struct tool_use *use, struct view arguments,
 static void begin_use(struct tool_use *use)
 {
     struct record record = { .kind = RECORD_TOOL_INTENT };
-    struct event_data data = about(use);
-    use->uses->side->intend(use, &record, &data);
-    data.tool = view_head(record.tool, MAX_NAME_BYTES);
+    use->uses->side->intend(use, &record);
+    struct event_data data = about(use, &record);
+    data.text = view_head(use->arguments, EVENT_ARGUMENTS_BYTES);
     tool_use_write_record(use, &record, "tool.started", &data, on_intent);
 }
 
@@ -248,12 +248,10 @@ static void name_call(const struct tool_use *use, struct record *record)
     record->tool = view_head(view_of(call->tool), MAX_NAME_BYTES);
 }
 
-static void model_intend(const struct tool_use *use, struct record *record,
-                         struct event_data *data)
+static void model_intend(const struct tool_use *use, struct record *record)
 {
     name_call(use, record);
     record->arguments = use->arguments;
-    data->text = view_head(use->arguments, EVENT_ARGUMENTS_BYTES);
 }
 
 /* The model is told the value, or a sentence why there is none; and that the
@@ -368,11 +366,9 @@ void tool_calls_start(struct attempt *attempt)
 
 /* ----------------------------------------------------------- calls by code */
 
-static void code_intend(const struct tool_use *use, struct record *record,
-                        struct event_data *data)
+static void code_intend(const struct tool_use *use, struct record *record)
 {
     record->tool = view_of(use->tool->name);
-    data->text = view_head(use->arguments, EVENT_ARGUMENTS_BYTES);
 }
 
 static void code_result(const struct tool_use *use, struct record *record,

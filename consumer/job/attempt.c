@@ -10,6 +10,7 @@
 #include "consumer/blob.h"
 #include "consumer/job/wait.h"
 #include "consumer/log.h"
+#include "schemas/message/limits.h"
 
 enum {
     /* Then the job ends without its session saved, and the result says so. */
@@ -79,6 +80,16 @@ bool attempt_sees(const struct attempt *attempt)
     const struct model_endpoint *endpoint = attempt->endpoint;
     return endpoint && endpoint->sees && !attempt->blind &&
            !endpoint_has(endpoint, QUIRK_BLIND);
+}
+
+struct event_data attempt_call_event(const struct attempt *attempt,
+                                     struct view id, struct view tool)
+{
+    return (struct event_data){
+        .turn = attempt->conversation.turn,
+        .call = id,
+        .tool = view_head(tool, MAX_NAME_BYTES),
+    };
 }
 
 struct terms attempt_terms(const struct attempt *attempt)

@@ -226,6 +226,10 @@ struct terms attempt_terms(const struct attempt *attempt);
 const struct catalog *attempt_catalog(const struct attempt *attempt);
 /* The endpoint that is asked next takes pictures. */
 bool attempt_sees(const struct attempt *attempt);
+/* What every event of a call tells: the turn, our id of the call, and its tool.
+ * Borrows id and tool. */
+struct event_data attempt_call_event(const struct attempt *attempt,
+                                     struct view id, struct view tool);
 
 /* The blobs of the job's cells live for ttl_ms from now at least. Called before
  * each step, before the job leaves this consumer, and before its end. */

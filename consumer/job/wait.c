@@ -7,7 +7,6 @@
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/log.h"
-#include "schemas/message/limits.h"
 
 enum { MOST_WAIT_MS = 30 * 1000 }; /* of our own; others may ask for more */
 
@@ -141,12 +140,9 @@ static void write_question(struct attempt *attempt, const struct terms *terms,
                            const struct call *call, const struct err *why)
 {
     CLEANUP(buf_finish) struct buf text = { 0 };
-    struct event_data data = {
-        .turn = attempt->conversation.turn,
-        .call = view_of(call->id),
-        .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
-        .reason = VIEW("approval"),
-    };
+    struct event_data data =
+        attempt_call_event(attempt, view_of(call->id), view_of(call->tool));
+    data.reason = VIEW("approval");
     if (why->kind != ERR_NONE)
         data.error = result_error_of(why);
     decide_preview(&attempt->conversation, terms, call, &text);
