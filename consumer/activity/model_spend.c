@@ -70,9 +70,7 @@ static void say_bar(const struct spend_bar *bar, const struct model_turn *turn,
                     struct err *err)
 {
     bool money = view_is(bar->setting, "tenant_cost");
-    struct view tenant = turn->activity.attempt->job.tenant;
-    if (tenant.len == 0)
-        tenant = VIEW("default");
+    struct view tenant = names_or_default(turn->activity.attempt->job.tenant);
     const struct budget_plan *plan = &turn->plan.bounds;
     struct price_text limit = budget_amount(money, bar->limit),
                       spent = budget_amount(money, bar->spent),

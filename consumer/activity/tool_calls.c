@@ -199,7 +199,7 @@ static bool prepare_use(struct tool_use *use, struct view arguments,
     const struct job *job = &attempt->job;
     struct caller caller = {
         .job = view_of(attempt->origin.id),
-        .tenant = job->tenant.len > 0 ? job->tenant : VIEW("default"),
+        .tenant = names_or_default(job->tenant),
         .session = job->session,
         .metadata = job->metadata,
     };

@@ -161,11 +161,6 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
 
 /* ------------------------------------------------------------------ facts */
 
-static struct view or_default(struct view name)
-{
-    return name.len > 0 ? name : VIEW("default");
-}
-
 static bool facts_check_names(const struct facts *facts, const struct job *job,
                               struct err *err)
 {
@@ -173,8 +168,10 @@ static bool facts_check_names(const struct facts *facts, const struct job *job,
         const char *name, *code;
         struct view said, given;
     } rows[] = {
-        { "tenant", "tenant_mismatch", or_default(job->tenant), facts->tenant },
-        { "queue", "queue_mismatch", or_default(job->queue), facts->queue },
+        { "tenant", "tenant_mismatch", names_or_default(job->tenant),
+          facts->tenant },
+        { "queue", "queue_mismatch", names_or_default(job->queue),
+          facts->queue },
         { "priority", "priority_mismatch",
           view_of(priority_names[job->priority]), facts->priority },
         { "session", "session_mismatch", job->session, facts->session },
@@ -502,7 +499,7 @@ static struct session_setup session_setup_of(struct attempt *attempt)
         .cell_ms = terms_least(limits->cell_ms, settings->limits.cell_ms),
         .tools = buf_view(&attempt->tools.code),
         .env = attempt->job.env,
-        .key = { or_default(attempt->job.tenant), attempt->job.session },
+        .key = { names_or_default(attempt->job.tenant), attempt->job.session },
         .lease = attempt_lease(attempt),
         .saves = settings->session.save,
         .ttl_ms = settings->session.ttl_ms,

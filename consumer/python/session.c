@@ -349,8 +349,7 @@ void session_name(char name[80], const struct job *job)
         snprintf(name, 80, "job-%.*s", VIEW_ARG(job->id));
         return;
     }
-    struct encoded_label tenant =
-        names_encode(job->tenant.len > 0 ? job->tenant : VIEW("default"));
+    struct encoded_label tenant = names_encode(names_or_default(job->tenant));
     struct encoded_label own = names_encode(job->session);
     char whole[2 * sizeof(struct encoded_label)];
     int len = snprintf(whole, sizeof(whole), "%s/%s", tenant.text, own.text);

@@ -163,8 +163,7 @@ static struct queue_census count_all(struct doctor *doctor, struct view queue)
  * queue. */
 void check_consumers(struct doctor *doctor)
 {
-    const char *name = doctor->app->options.queue;
-    struct view queue = name ? view_of(name) : VIEW("default");
+    struct view queue = names_or_default(view_of(doctor->app->options.queue));
     struct queue_census census = count_all(doctor, queue);
     char holds[80];
 

@@ -95,8 +95,7 @@ static bool read_dead(struct quern *quern, const struct dead_member *member,
     snprintf(dead->queue, sizeof(dead->queue), "%s", queue);
     struct view tenant = reply_view(reply->element[0]);
 
-    view_copy(dead->tenant, sizeof(dead->tenant),
-              tenant.len > 0 ? tenant : VIEW("default"));
+    view_copy(dead->tenant, sizeof(dead->tenant), names_or_default(tenant));
     view_copy(dead->error_code, sizeof(dead->error_code),
               reply_view(reply->element[1]));
     dead->attempts = reply_number(reply->element[2]);
@@ -293,7 +292,7 @@ static bool dead_forget_job(struct quern *quern, const char *id,
         return dead_unknown(id, err);
     queue = reply_view(facts->element[1]);
     transition_forget(&command, &quern->fleet->names, partition,
-                      queue.len > 0 ? queue : VIEW("default"), view_of(id));
+                      names_or_default(queue), view_of(id));
     reply = handle_write(quern, partition, &command, err);
     command_finish(&command);
     return reply && transition_forgotten(reply, &late, err) &&

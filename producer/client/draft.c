@@ -275,8 +275,7 @@ static bool check_partition(struct quern *quern, const struct submit *submit,
            err_set(err, ERR_REJECT, "bad_field",
                    "id: it names partition %03x, but tenant %.*s is in %03x: "
                    "take an id of quern_id_new()",
-                   named, VIEW_ARG(tenant.len ? tenant : VIEW("default")),
-                   partition);
+                   named, VIEW_ARG(names_or_default(tenant)), partition);
 }
 
 static bool choose_id(struct draft *draft, const struct quern_id *id,

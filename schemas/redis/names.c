@@ -110,10 +110,15 @@ bool names_decode(struct view encoded, char label[MAX_NAME_BYTES + 1])
     return label_is_valid((struct view){ label, len });
 }
 
+struct view names_or_default(struct view name)
+{
+    return name.len > 0 ? name : VIEW("default");
+}
+
 unsigned int names_partition(struct view tenant, unsigned int partitions)
 {
     assert(partitions > 0);
-    return slot_crc16(tenant.len > 0 ? tenant : VIEW("default")) % partitions;
+    return slot_crc16(names_or_default(tenant)) % partitions;
 }
 
 unsigned int names_slot(const struct names *names, unsigned int partition)

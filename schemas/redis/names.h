@@ -104,6 +104,9 @@ struct names {
 /* prefix: up to NAMES_MAX_PREFIX of [A-Za-z0-9:._-]. Error: bad_setting. */
 bool names_init(struct names *names, const char *prefix, struct err *err);
 
+/* The tenant, or queue, of that name; "default" when the name is empty. */
+struct view names_or_default(struct view name);
+
 /* A label as it stands in keys: every byte but A-Z a-z 0-9 . _ - becomes %XX,
  * digits in upper case. No two labels have the same form, and none has a byte
  * in it that separates the parts of a key. library/args.lua has the same. */
