@@ -164,8 +164,8 @@ local function schedule_pause(keys, args)
 end
 
 -- Arguments: name id. Submits the schedule's job at once, also of a paused one;
--- next_at stays. The idempotency key is made of the id, so that a call that is
--- sent again submits no second job. Answers what submit answers.
+-- next_at stays. A call that is sent again has the same id, so it submits no
+-- second job. Answers what submit answers.
 local function schedule_run(keys, args)
     local root, now, name, id = keys[1], now_ms(), args[1], args[2]
     if not (name and is_name(name) and is_id(root, id)) then
@@ -174,7 +174,7 @@ local function schedule_run(keys, args)
     end
     local facts, key = schedule_facts(root, name), schedule_key(root, name)
     if not facts then return refuse("GONE", "no schedule %s", name) end
-    local answer = submit_one(root, job_args(facts, id, "now:" .. id), now)
+    local answer = submit_one(root, job_args(facts, id), now)
     if answer.err then return answer end
     redis.call("HDEL", key, "last_error")
     redis.call("HSET", key, "last_at", now, "last_id", answer[1])
