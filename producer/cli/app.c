@@ -80,17 +80,21 @@ int app_fail_err(struct app *app, const struct err *err)
     return app_fail(app, &error);
 }
 
-static void app_cleanup_fd(const int *fd)
+void close_fd(int *fd)
 {
-    if (*fd > STDIN_FILENO)
+    int before = errno;
+    if (*fd >= 0)
         close(*fd);
+    *fd = -1;
+    errno = before;
 }
 
 char *read_text(const char *path, size_t max, size_t *size, struct err *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
-    CLEANUP(app_cleanup_fd)
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_fd)
+    int file = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = is_stdin ? STDIN_FILENO : file;
     char *text = malloc(max + 2);
     ssize_t n = fd < 0 ? -1 : 1;
 

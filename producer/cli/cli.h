@@ -143,6 +143,8 @@ bool error_of(struct quern_error *error, const struct err *err);
  * of at most max bytes; free() it. NULL: it cannot be read, is larger, or has a
  * NUL byte. */
 char *read_text(const char *path, size_t max, size_t *size, struct err *err);
+/* Closes it if it is a descriptor; for CLEANUP(). errno stays what it was. */
+void close_fd(int *fd);
 
 /* Prints where a job stands, and its result when it has ended (get, wait);
  * saves images and files when --out is given. Gives the exit status. */

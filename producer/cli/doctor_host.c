@@ -20,12 +20,6 @@
 
 enum { GREETING_S = 3, WELCOME_BYTES = 8192 };
 
-static void doctor_cleanup_fd(const int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-}
-
 /* The socket at which consumers of this host look for it, too. */
 static const char *executor_socket(void)
 {
@@ -46,10 +40,8 @@ static int executor_connect(void)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
-    int fault = errno;
-    doctor_cleanup_fd(&fd);
-    errno = fault;
-    return -1;
+    close_fd(&fd);
+    return fd;
 }
 
 /* Receives one frame; gives it without its header. Empty: none came, or it is
@@ -79,7 +71,7 @@ static struct view receive_frame(int fd, char *bytes)
 static bool greet_executor(struct frame *welcome, char *bytes,
                            struct arena *arena, int *fault)
 {
-    CLEANUP(doctor_cleanup_fd) int fd = executor_connect();
+    CLEANUP(close_fd) int fd = executor_connect();
     CLEANUP(buf_finish) struct buf out;
     const struct frame hello = { .type = FRAME_HELLO };
     struct err err;
@@ -265,7 +257,7 @@ void check_executor(struct doctor *doctor)
 {
     char path[PATH_MAX + 32];
     char said[8192];
-    CLEANUP(doctor_cleanup_fd) int fd = -1;
+    CLEANUP(close_fd) int fd = -1;
     int status, fault;
 
     if (ask_executor(doctor, &fault))
@@ -319,7 +311,7 @@ static bool split_url(const char *url, char *host, size_t size,
 /* 0: somebody takes connections there; else an errno. */
 static int try_address(const struct addrinfo *address)
 {
-    CLEANUP(doctor_cleanup_fd)
+    CLEANUP(close_fd)
     int fd = socket(address->ai_family,
                     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };

@@ -10,16 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "producer/cli/cli.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/job.h"
 
 enum { MAX_COPIES = 999 };
-
-static void save_cleanup_fd(const int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-}
 
 static bool is_saved(const struct saver *saver, struct view name,
                      struct view sha256)
@@ -76,7 +71,7 @@ static void copy_name(char *text, size_t size, struct view name, int copy)
  * FIFO of that name must not block us. */
 static bool save_file_holds(int dir, const char *name, struct view bytes)
 {
-    CLEANUP(save_cleanup_fd)
+    CLEANUP(close_fd)
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     char piece[16 << 10];
     struct stat facts;
@@ -132,7 +127,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
                        char *written, size_t size, struct err *err)
 {
     for (int copy = 1; copy <= MAX_COPIES; copy++) {
-        CLEANUP(save_cleanup_fd) int fd = -1;
+        CLEANUP(close_fd) int fd = -1;
 
         copy_name(written, size, name, copy);
         fd = openat(dir, written,
@@ -156,7 +151,7 @@ static bool write_file(int dir, struct view name, struct view bytes,
 bool saver_save(struct saver *saver, struct view name, struct view sha256,
                 struct buf *path, struct err *err)
 {
-    CLEANUP(save_cleanup_fd) int dir = -1;
+    CLEANUP(close_fd) int dir = -1;
     CLEANUP(cleanup_free) char *blob = view_dup(sha256);
     CLEANUP(cleanup_free) void *data = NULL;
     CLEANUP(buf_finish) struct buf safe;
