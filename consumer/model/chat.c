@@ -10,7 +10,6 @@
 #include "consumer/model/price.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
-#include "consumer/model/reply_json.h"
 #include "consumer/model/sampling.h"
 #include "schemas/message/buf.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "consumer/model/reply.h"
-#include "consumer/model/reply_json.h"
 
 /* ----------------------------------------------------- blocks of a message */
 

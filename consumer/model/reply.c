@@ -1,19 +1,484 @@
-/* reply.c - the bytes of a reply, as one assistant message. */
+/* reply.c - the bytes of a reply, as one assistant message.
+ *
+ * First the JSON of endpoints and the calls in it, then a reply: made, filled
+ * by its dialect, fed, and judged at its end. */
 #include "consumer/model/reply.h"
 
+#include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "consumer/model/reply_draft.h"
 #include "consumer/model/reply_error.h"
-#include "consumer/model/reply_json.h"
 
 enum {
+    MAX_ID = 512,
     MAX_REASON = 64,
     HEAD_BYTES = 2048, /* enough to find the title of an HTML page */
     SHOWN_BYTES = 160, /* of anything else, in a sentence */
 };
+
+static const char REPLACEMENT[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+/* ---------------------------------------------- JSON as endpoints write it */
+
+/* The code unit of a \uXXXX escape at the head of text; 0: there is none. */
+static unsigned escape_unit(struct view text)
+{
+    char digits[5] = "";
+
+    if (text.len < 6 || text.data[0] != '\\' || text.data[1] != 'u')
+        return 0;
+    for (size_t i = 0; i < 4; i++) {
+        digits[i] = text.data[2 + i];
+        if (!isxdigit((unsigned char)digits[i]))
+            return 0;
+    }
+    return (unsigned)strtoul(digits, NULL, 16);
+}
+
+/* Copies the escape at the head of text, or U+FFFD for half a surrogate pair.
+ * Returns how many bytes of text it took. */
+static size_t mend_escape(struct buf *mended, struct view text)
+{
+    unsigned unit = escape_unit(text);
+    struct view rest = { text.data + 6, text.len - 6 };
+    unsigned next = unit ? escape_unit(rest) : 0;
+    size_t len = text.len < 2 ? text.len : 2;
+
+    if (unit >= 0xD800 && unit < 0xDC00 && next >= 0xDC00 && next < 0xE000)
+        len = 12;
+    else if (unit >= 0xD800 && unit < 0xE000) {
+        buf_append(mended, REPLACEMENT, 3);
+        return 6;
+    }
+    buf_append(mended, text.data, len);
+    return len;
+}
+
+static size_t mend_character(struct buf *mended, struct view text)
+{
+    for (size_t len = 1; len <= 4 && len <= text.len; len++) {
+        struct view character = { text.data, len };
+
+        if (view_is_utf8(character)) {
+            buf_add(mended, character);
+            return len;
+        }
+    }
+    buf_append(mended, REPLACEMENT, 3);
+    return 1;
+}
+
+/* Copies the number at the head of text. One beyond 64 bits (some endpoints
+ * make up such seeds) is given a fraction: reals may be of any size. */
+static size_t mend_number(struct buf *mended, struct view text)
+{
+    size_t digits = 0;
+
+    while (digits < text.len && isdigit((unsigned char)text.data[digits]))
+        digits++;
+    buf_append(mended, text.data, digits);
+    if (digits > 18 &&
+        (digits == text.len || !byte_is_of(text.data[digits], ".eE")))
+        buf_append(mended, ".0", 2);
+    return digits;
+}
+
+static void mend(struct buf *mended, struct view text)
+{
+    bool in_string = false;
+
+    while (text.len > 0) {
+        size_t taken;
+
+        if (*text.data == '\\')
+            taken = mend_escape(mended, text);
+        else if (!in_string && isdigit((unsigned char)*text.data))
+            taken = mend_number(mended, text);
+        else
+            taken = mend_character(mended, text);
+        in_string = in_string != (*text.data == '"');
+        text.data += taken;
+        text.len -= taken;
+    }
+}
+
+json_t *reply_json_parse(struct view text)
+{
+    json_t *json =
+        json_loadb(text.data ? text.data : "", text.len, JSON_ALLOW_NUL, NULL);
+    CLEANUP(buf_finish) struct buf mended;
+
+    buf_init(&mended, SIZE_MAX);
+    if (json || !text.data || text.len == 0 ||
+        !byte_is_of(*text.data, "{[ \t\r\n"))
+        return json;
+    mend(&mended, text);
+    return json_loadb(mended.data, mended.len, JSON_ALLOW_NUL, NULL);
+}
+
+/* Takes one byte of an open value. It only counts brackets and quotes, and does
+ * not validate: models put bare newlines into strings. */
+static void json_shape_follow(struct json_shape *shape, char byte)
+{
+    if (shape->escaped)
+        shape->escaped = false;
+    else if (shape->in_string && byte == '\\')
+        shape->escaped = true;
+    else if (byte == '"')
+        shape->in_string = !shape->in_string;
+    else if (!shape->in_string && (byte == '{' || byte == '['))
+        shape->depth++;
+    else if (!shape->in_string && (byte == '}' || byte == ']'))
+        shape->depth--;
+    if (shape->depth == 0 && !shape->in_string)
+        shape->is = SHAPE_CLOSED;
+}
+
+static void json_shape_feed(struct json_shape *shape, struct view text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char byte = text.data[i];
+
+        if (shape->is == SHAPE_NONE && !byte_is_of(byte, " \t\r\n"))
+            shape->is = byte == '{' || byte == '[' || byte == '"' ? SHAPE_OPEN
+                                                                  : SHAPE_OTHER;
+        if (shape->is == SHAPE_OPEN)
+            json_shape_follow(shape, byte);
+    }
+}
+
+struct view reply_json_text(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (!json_is_string(value))
+        return (struct view){ "", 0 };
+    return (struct view){ json_string_value(value), json_string_length(value) };
+}
+
+/* ---------------------------------------------------- the calls in a reply */
+
+static void call_finish(struct reply_call *call)
+{
+    json_decref(call->extra);
+    buf_finish(&call->id);
+    buf_finish(&call->name);
+    buf_finish(&call->arguments);
+}
+
+static void reply_calls_finish(struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        call_finish(&calls->items[i]);
+    free(calls->items);
+    *calls = (struct reply_calls){ 0 };
+}
+
+static struct reply_call *open_call(struct reply_calls *calls)
+{
+    struct reply_call *call;
+
+    if (calls->count == REPLY_MAX_CALLS) {
+        calls->overflow = true;
+        return NULL;
+    }
+    calls->items =
+        realloc(calls->items, (calls->count + 1) * sizeof(*calls->items));
+    if (!calls->items)
+        abort();
+    call = &calls->items[calls->count++];
+    *call = (struct reply_call){ 0 };
+    buf_init(&call->id, MAX_ID);
+    buf_init(&call->name, MAX_ID);
+    buf_init(&call->arguments, REPLY_MAX_TEXT);
+    return call;
+}
+
+static struct reply_call *open_indexed(struct reply_calls *calls,
+                                       const json_t *index)
+{
+    struct reply_call *call = open_call(calls);
+
+    if (call) {
+        call->has_index = json_is_integer(index);
+        call->index = json_integer_value(index);
+    }
+    return call;
+}
+
+/* Some endpoints write ids as numbers. */
+static void read_id(struct buf *id, const json_t *delta)
+{
+    const json_t *value = json_object_get(delta, "id");
+
+    if (json_is_integer(value))
+        buf_printf(id, "%lld", (long long)json_integer_value(value));
+    else
+        buf_add(id, reply_json_text(delta, "id"));
+}
+
+/* Null, "" and blanks bring nothing. */
+static bool brings_arguments(const json_t *function)
+{
+    const json_t *arguments = json_object_get(function, "arguments");
+    struct json_shape shape = { 0 };
+
+    if (!json_is_string(arguments))
+        return arguments && !json_is_null(arguments);
+    json_shape_feed(&shape, reply_json_text(function, "arguments"));
+    return shape.is != SHAPE_NONE;
+}
+
+static bool begins_another(const struct reply_call *call, struct view id,
+                           const json_t *function)
+{
+    if (id.len > 0 && call->id.len > 0 && !view_equal(id, buf_view(&call->id)))
+        return true;
+    return reply_json_text(function, "name").len > 0 &&
+           brings_arguments(function) && call->shape.is == SHAPE_CLOSED;
+}
+
+/* The last call that the delta may belong to; begins_another() decides. */
+static struct reply_call *reply_calls_find(const struct reply_calls *calls,
+                                           const json_t *index, struct view id)
+{
+    for (size_t i = calls->count; i > 0; i--) {
+        struct reply_call *call = &calls->items[i - 1];
+
+        if (json_is_integer(index)
+                ? call->has_index && call->index == json_integer_value(index)
+                : id.len == 0 || view_equal(id, buf_view(&call->id)))
+            return call;
+    }
+    return NULL;
+}
+
+static void add_arguments(struct reply_call *call, const json_t *function)
+{
+    const json_t *arguments = json_object_get(function, "arguments");
+    struct view text = reply_json_text(function, "arguments");
+    CLEANUP(cleanup_free) char *dumped = NULL;
+
+    if (brings_arguments(function) && !json_is_string(arguments)) {
+        dumped = json_dumps(arguments, JSON_COMPACT | JSON_ENCODE_ANY);
+        text = view_of(dumped);
+    }
+    buf_add(&call->arguments, text);
+    json_shape_feed(&call->shape, text);
+}
+
+static void add_extra(struct reply_call *call, json_t *delta)
+{
+    static const char *const known[] = { "index", "id", "type", "function" };
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(delta, name, value) {
+        bool is_known = json_is_null(value);
+
+        for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+            is_known = is_known || strcmp(name, known[i]) == 0;
+        if (is_known)
+            continue;
+        if (!call->extra)
+            call->extra = json_object();
+        json_object_set(call->extra, name, value);
+    }
+}
+
+static void check_size(struct reply_calls *calls, const struct reply_call *call)
+{
+    if (!buf_ok(&call->id) || !buf_ok(&call->name) || !buf_ok(&call->arguments))
+        calls->overflow = true;
+}
+
+static void add_function(struct reply_calls *calls, struct reply_call *call,
+                         const json_t *function)
+{
+    if (call->name.len == 0)
+        buf_add(&call->name, reply_json_text(function, "name"));
+    add_arguments(call, function);
+    check_size(calls, call);
+}
+
+void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone)
+{
+    const json_t *function = json_object_get(delta, "function");
+    const json_t *index = json_object_get(delta, "index");
+    struct reply_call *call = NULL;
+    CLEANUP(buf_finish) struct buf id;
+
+    buf_init(&id, MAX_ID);
+    read_id(&id, delta);
+    if (!alone)
+        call = reply_calls_find(calls, index, buf_view(&id));
+    if (!call || begins_another(call, buf_view(&id), function))
+        call = open_indexed(calls, index);
+    if (!call)
+        return;
+    if (call->id.len == 0)
+        buf_add(&call->id, buf_view(&id));
+    add_extra(call, delta);
+    add_function(calls, call, function);
+}
+
+void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function)
+{
+    struct reply_call *call =
+        calls->count > 0 ? &calls->items[calls->count - 1] : open_call(calls);
+
+    add_function(calls, call, function);
+}
+
+static struct reply_call *find_begun(const struct reply_calls *calls,
+                                     json_int_t index)
+{
+    for (size_t i = calls->count; i > 0; i--)
+        if (calls->items[i - 1].index == index)
+            return &calls->items[i - 1];
+    return NULL;
+}
+
+void reply_calls_begin(struct reply_calls *calls, json_int_t index,
+                       struct view id, struct view name)
+{
+    struct reply_call *call = open_call(calls);
+
+    if (!call)
+        return;
+    call->index = index;
+    call->open = true;
+    buf_add(&call->id, id);
+    buf_add(&call->name, name);
+    check_size(calls, call);
+}
+
+static void reply_calls_add_text(struct reply_calls *calls,
+                                 struct reply_call *call, struct view text)
+{
+    buf_add(&call->arguments, text);
+    json_shape_feed(&call->shape, text);
+    check_size(calls, call);
+}
+
+void reply_calls_given(struct reply_calls *calls, json_int_t index,
+                       struct view arguments)
+{
+    struct reply_call *call = find_begun(calls, index);
+
+    if (!call || call->arguments.len > 0)
+        return;
+    call->given = true;
+    reply_calls_add_text(calls, call, arguments);
+}
+
+void reply_calls_more(struct reply_calls *calls, json_int_t index,
+                      struct view arguments)
+{
+    struct reply_call *call = find_begun(calls, index);
+
+    if (!call || arguments.len == 0)
+        return;
+    if (call->given) {
+        buf_clear(&call->arguments);
+        call->shape = (struct json_shape){ 0 };
+        call->given = false;
+    }
+    reply_calls_add_text(calls, call, arguments);
+}
+
+bool reply_calls_end(struct reply_calls *calls, json_int_t index)
+{
+    struct reply_call *call = find_begun(calls, index);
+
+    if (call)
+        call->open = false;
+    return call;
+}
+
+/* Drops the calls that say nothing: some endpoints write out every member of
+ * every message, with empty values. */
+static void reply_calls_prune(struct reply_calls *calls)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < calls->count; i++) {
+        struct reply_call *call = &calls->items[i];
+
+        if (call->name.len > 0 || call->arguments.len > 0)
+            calls->items[kept++] = *call;
+        else
+            call_finish(call);
+    }
+    calls->count = kept;
+}
+
+/* Whether the arguments of a call are visibly half. */
+static bool reply_calls_are_cut(const struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (calls->items[i].shape.is == SHAPE_OPEN ||
+            (calls->items[i].open && calls->items[i].shape.is != SHAPE_CLOSED))
+            return true;
+    return false;
+}
+
+/* Whether the arguments of all calls are visibly whole. Neither need be true:
+ * bare words have no brackets to count. */
+static bool reply_calls_are_closed(const struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (calls->items[i].shape.is != SHAPE_CLOSED)
+            return false;
+    return true;
+}
+
+static bool reply_calls_are_named(const struct reply_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (calls->items[i].name.len == 0)
+            return false;
+    return true;
+}
+
+static json_t *text_json(const struct buf *text)
+{
+    return json_stringn(text->len > 0 ? text->data : "", text->len);
+}
+
+/* A call without arguments may come as "" or null, but endpoints refuse it in
+ * that form when it goes back. */
+static json_t *arguments_json(const struct buf *arguments)
+{
+    return arguments->len > 0 ? text_json(arguments) : json_string("{}");
+}
+
+static json_t *call_json(const struct reply_call *call)
+{
+    json_t *json = json_pack("{s:o, s:s, s:{s:o, s:o}}", "id",
+                             text_json(&call->id), "type", "function",
+                             "function", "name", text_json(&call->name),
+                             "arguments", arguments_json(&call->arguments));
+
+    if (call->extra)
+        json_object_update(json, call->extra);
+    return json;
+}
+
+static json_t *reply_calls_json(const struct reply_calls *calls)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < calls->count; i++)
+        json_array_append_new(list, call_json(&calls->items[i]));
+    return list;
+}
+
+/* ----------------------------------------------------------------- a reply */
 
 static sse_event take_event;
 
@@ -355,11 +820,6 @@ static bool reply_judge(struct reply *reply, bool whole, struct err *err)
         return err_set(err, ERR_RETRY, "model_garbage",
                        "a tool call without a name");
     return true;
-}
-
-static json_t *text_json(const struct buf *text)
-{
-    return json_stringn(text->len > 0 ? text->data : "", text->len);
 }
 
 static json_t *make_message(const struct reply *reply, bool with_calls)

@@ -6,10 +6,45 @@
 #include "consumer/model/dialect.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply.h"
-#include "consumer/model/reply_call.h"
 #include "consumer/model/sse.h"
 
 enum reply_form { FORM_UNKNOWN, FORM_STREAM, FORM_PLAIN };
+
+/* Follows how far a JSON value has come, without parsing it: each byte of a
+ * text that comes in pieces is looked at once. Zeroed: nothing has come. */
+struct json_shape {
+    enum {
+        SHAPE_NONE,   /* blanks at most */
+        SHAPE_OTHER,  /* not JSON, or a bare number or word */
+        SHAPE_OPEN,   /* an object, list or string that has not ended yet */
+        SHAPE_CLOSED, /* it has; something may come after it */
+    } is;
+    size_t depth;
+    bool in_string, escaped;
+};
+
+struct reply_call {
+    bool has_index;
+    json_int_t index;
+    json_t *extra; /* members that we do not know; they go back; or NULL */
+    struct buf id, name, arguments;
+    struct json_shape shape; /* of the arguments so far */
+    bool open;               /* reply_calls_begin(), but no reply_calls_end() */
+    bool given;              /* its arguments are of reply_calls_given() */
+};
+
+/* The tool calls of one reply, put together from their deltas. Zeroed: empty.
+ *
+ * Endpoints number calls badly: sparse, from 1, all 0, not at all. A delta
+ * belongs to the last call of its index; without an index to the call of its
+ * id, else to the last one. It begins a new call when the ids differ, or when
+ * it brings a name and arguments to a call whose arguments are whole. */
+struct reply_calls {
+    struct reply_call *items;
+    size_t count;
+    size_t told;   /* so many were told by reply_events.on_call() */
+    bool overflow; /* too many, or one too long: the reply is refused */
+};
 
 /* Reasoning between marks in the text of a reply: see chat.c. */
 struct reply_thought {
@@ -79,6 +114,26 @@ void reply_set_finish(struct reply *reply, struct view reason);
 /* Makes the endpoint's own error the fault, if it is the first one. json: in
  * any form that reply_error_read() knows. */
 void reply_set_error(struct reply *reply, const json_t *json);
+
+/* Takes one delta {index, id, type, function {name, arguments}}. alone: it is a
+ * whole call, as in a plain body. */
+void reply_calls_add(struct reply_calls *calls, json_t *delta, bool alone);
+
+/* Takes a delta of the older form "function_call", {name, arguments}: there is
+ * at most one such call, without an id. */
+void reply_calls_add_legacy(struct reply_calls *calls, const json_t *function);
+
+/* For dialects that say where a call begins and ends; the last call of that
+ * index is meant. reply_calls_given() sets all of the arguments; pieces that
+ * come by reply_calls_more() replace them, when an endpoint sends both. */
+void reply_calls_begin(struct reply_calls *calls, json_int_t index,
+                       struct view id, struct view name);
+void reply_calls_given(struct reply_calls *calls, json_int_t index,
+                       struct view arguments);
+void reply_calls_more(struct reply_calls *calls, json_int_t index,
+                      struct view arguments);
+/* False: there is none of that index. */
+bool reply_calls_end(struct reply_calls *calls, json_int_t index);
 
 /* Opens a block that will be kept; takes block. Closing it puts the reasoning
  * that came meanwhile into its member name (NULL: nowhere) and keeps it. A

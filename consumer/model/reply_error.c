@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "consumer/model/reply_json.h"
+#include "consumer/model/reply.h"
 #include "schemas/message/buf.h"
 
 /* -------------------------------------------- bodies that are not an API's */

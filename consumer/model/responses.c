@@ -12,7 +12,6 @@
 #include "consumer/model/model_request.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
-#include "consumer/model/reply_json.h"
 #include "consumer/model/sampling.h"
 
 static json_int_t index_of(const json_t *json)

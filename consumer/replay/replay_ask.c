@@ -2,7 +2,7 @@
  * again, and compares its SHA-256 and the figures of the intent. */
 #include "consumer/conversation/memory.h"
 #include "consumer/model/model_request.h"
-#include "consumer/model/reply_json.h"
+#include "consumer/model/reply.h"
 #include "consumer/replay/replay.h"
 
 /* A request as it would be sent today. */
