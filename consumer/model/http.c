@@ -1,24 +1,27 @@
 /* http.c - HTTP requests on a libuv loop.
  *
+ * The loop drives curl: it watches curl's sockets and a timer, and each of
+ * their events is a step, a call into curl. curl calls back in the middle of
+ * its own work, where it may not be entered (http.busy). A call that is started
+ * or cancelled there is only marked, and http_leave() does it after the step.
+ *
  * curl bounds the time of the connection and of the whole. The times between
  * payloads are bounded here, by one timer for all calls: curl counts bytes, and
- * comments that only keep a connection alive are bytes, too.
- *
- * curl may not be entered from its own callbacks (multi.busy). A call that is
- * started or cancelled there is only marked, and http_settle() does it later.
- */
+ * comments that only keep a connection alive are bytes, too. */
 #include "consumer/model/http.h"
 
 #include <assert.h>
+#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/model/http_multi.h"
-
 enum {
+    /* On one HTTP/2 connection, as far as the server allows; curl's own bound
+     * of 100 would open a connection for every further one. */
+    MAX_STREAMS = 1000,
     CONNECT_MS = 5000,
     FIRST_BYTE_MS = 300 * 1000,
     IDLE_MS = 120 * 1000,
@@ -45,30 +48,41 @@ struct http_call {
     void (*on_headers)(void *owner, struct http_headers *headers);
     void *owner;
     bool added;     /* it is in curl's multi handle */
-    bool cancelled; /* from inside curl: http_settle() frees it */
+    bool cancelled; /* from inside curl: http_leave() frees it */
     bool stopped;   /* on_body() said HTTP_STOP */
     bool too_large;
     bool late;               /* on_sweep() ended it; text says why */
     struct view unsent;      /* what is left of the request's body */
     size_t bytes, max_bytes; /* of the answer's body */
-    uint64_t step;     /* the last one of multi.steps that brought bytes */
-    size_t step_bytes; /* so many of them */
-    bool paused;       /* it has had its turn; on_resume() goes on */
-    uint64_t due_ms;   /* loop time by which the next payload must come */
-    uint64_t wait_ms;  /* how long that is waited for */
+    uint64_t step;           /* the last one of http.steps that brought bytes */
+    size_t step_bytes;       /* so many of them */
+    bool paused;             /* it has had its turn; on_resume() goes on */
+    uint64_t due_ms;         /* loop time by which the next payload must come */
+    uint64_t wait_ms;        /* how long that is waited for */
     uint64_t idle_ms;
     char text[CURL_ERROR_SIZE]; /* curl's sentence, or ours when late */
 };
 
 struct http {
-    struct http_multi multi;
+    uv_loop_t *loop;
+    CURLM *curl;
+    uv_timer_t timer; /* curl's */
+    unsigned handles; /* timer and sockets: those that are not closed yet */
+    bool busy;        /* inside curl: no call may be added or removed */
+    uint64_t steps;   /* calls into curl so far: names the one that runs */
+    bool unsettled;   /* calls were started or cancelled from inside curl */
     uv_timer_t sweep;
     uv_idle_t resume; /* while there are calls that are paused */
     struct http_call *calls;
     uint64_t due_ms; /* no call is due before: spares a walk over thousands */
-    bool unsettled;  /* calls were started or cancelled from inside curl */
     void (*closed)(void *owner);
     void *owner;
+};
+
+struct socket_watch {
+    uv_poll_t poll;
+    struct http *http;
+    curl_socket_t fd;
 };
 
 struct http_headers {
@@ -78,7 +92,7 @@ struct http_headers {
 
 uint64_t http_now_ms(const struct http *http)
 {
-    return uv_now(http->multi.loop);
+    return uv_now(http->loop);
 }
 
 static uint64_t http_call_now_ms(const struct http_call *call)
@@ -86,12 +100,14 @@ static uint64_t http_call_now_ms(const struct http_call *call)
     return http_now_ms(call->http);
 }
 
+/* ------------------------------------------------------- the end of a call */
+
 static void call_free(struct http_call *call)
 {
     struct http *http = call->http;
 
     if (call->added)
-        curl_multi_remove_handle(http->multi.curl, call->easy);
+        curl_multi_remove_handle(http->curl, call->easy);
     curl_easy_cleanup(call->easy);
     curl_slist_free_all(call->headers);
     if (call->next)
@@ -247,6 +263,234 @@ static void http_call_report(struct http_call *call, CURLcode code)
     events.on_done(owner, &response);
 }
 
+/* -------------------------------------------------------- curl on the loop */
+
+static void call_add(struct http_call *call)
+{
+    call->added = true;
+    curl_multi_add_handle(call->http->curl, call->easy);
+}
+
+/* Starts and cancels what was marked while curl was busy. */
+static void http_settle(struct http *http)
+{
+    struct http_call *call = http->calls, *next;
+
+    http->unsettled = false;
+    for (; call; call = next) {
+        next = call->next;
+        if (call->cancelled)
+            call_free(call);
+        else if (!call->added)
+            call_add(call);
+    }
+}
+
+static void http_enter(struct http *http)
+{
+    http->busy = true;
+    http->steps++;
+}
+
+/* The end of a step: does what could not be done inside curl. */
+static void http_leave(struct http *http)
+{
+    struct CURLMsg *message;
+    int left;
+
+    http->busy = false;
+    if (http->unsettled)
+        http_settle(http);
+    while ((message = curl_multi_info_read(http->curl, &left))) {
+        CURLcode code = message->data.result;
+        struct http_call *call;
+
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
+        http_call_report(call, code);
+    }
+}
+
+static void http_step(struct http *http, curl_socket_t fd, int mask)
+{
+    int running;
+
+    http_enter(http);
+    curl_multi_socket_action(http->curl, fd, mask, &running);
+    http_leave(http);
+}
+
+/* On POLLERR libuv stops the handle and reports an error. curl is then told
+ * that the socket is ready, and finds out by itself what is wrong. */
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct socket_watch *watch = poll->data;
+    int mask = status < 0 ? CURL_CSELECT_IN | CURL_CSELECT_OUT : 0;
+
+    if (events & UV_READABLE)
+        mask |= CURL_CSELECT_IN;
+    if (events & UV_WRITABLE)
+        mask |= CURL_CSELECT_OUT;
+    http_step(watch->http, watch->fd, mask);
+}
+
+/* The last one frees http. */
+static void handle_closed(struct http *http)
+{
+    void (*closed)(void *owner) = http->closed;
+    void *owner = http->owner;
+
+    if (--http->handles > 0)
+        return;
+    free(http);
+    if (closed)
+        closed(owner);
+}
+
+static void on_watch_closed(uv_handle_t *handle)
+{
+    struct socket_watch *watch = handle->data;
+    struct http *http = watch->http;
+
+    free(watch);
+    handle_closed(http);
+}
+
+static struct socket_watch *watch_new(struct http *http, curl_socket_t fd)
+{
+    struct socket_watch *watch = calloc(1, sizeof(*watch));
+
+    if (!watch)
+        abort();
+    watch->http = http;
+    watch->fd = fd;
+    if (uv_poll_init_socket(http->loop, &watch->poll, fd) != 0) {
+        free(watch);
+        return NULL;
+    }
+    watch->poll.data = watch;
+    http->handles++;
+    curl_multi_assign(http->curl, fd, watch);
+    return watch;
+}
+
+/* curl begins or ends to watch a socket. A watch that ends is closed at once:
+ * the number of the socket may belong to a new one in the next moment. */
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *owner,
+                     void *socket_owner)
+{
+    struct http *http = owner;
+    struct socket_watch *watch = socket_owner;
+    int events = 0;
+
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (watch)
+            uv_close((uv_handle_t *)&watch->poll, on_watch_closed);
+        curl_multi_assign(http->curl, fd, NULL);
+        return 0;
+    }
+    if (!watch)
+        watch = watch_new(http, fd);
+    if (!watch)
+        return -1;
+    if (what & CURL_POLL_IN)
+        events |= UV_READABLE;
+    if (what & CURL_POLL_OUT)
+        events |= UV_WRITABLE;
+    return uv_poll_start(&watch->poll, events, on_poll) == 0 ? 0 : -1;
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+    http_step(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+/* Never steps from here, not even for 0 ms: this is called from inside curl. */
+static int on_timer(CURLM *curl, long wait_ms, void *owner)
+{
+    struct http *http = owner;
+
+    (void)curl;
+    if (wait_ms < 0)
+        uv_timer_stop(&http->timer);
+    else
+        uv_timer_start(&http->timer, on_timeout, (uint64_t)wait_ms, 0);
+    return 0;
+}
+
+static bool http_open_curl(struct http *http)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return false;
+    http->curl = curl_multi_init();
+    if (!http->curl) {
+        curl_global_cleanup();
+        return false;
+    }
+    curl_multi_setopt(http->curl, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(http->curl, CURLMOPT_SOCKETDATA, http);
+    curl_multi_setopt(http->curl, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(http->curl, CURLMOPT_TIMERDATA, http);
+    curl_multi_setopt(http->curl, CURLMOPT_MAX_CONCURRENT_STREAMS,
+                      (long)MAX_STREAMS);
+    return true;
+}
+
+struct http *http_new(uv_loop_t *loop)
+{
+    struct http *http = calloc(1, sizeof(*http));
+
+    if (!http)
+        abort();
+    if (!http_open_curl(http)) {
+        free(http);
+        return NULL;
+    }
+    http->loop = loop;
+    http->due_ms = UINT64_MAX;
+    uv_timer_init(loop, &http->timer);
+    http->timer.data = http;
+    http->handles = 1;
+    uv_timer_init(loop, &http->sweep);
+    http->sweep.data = http;
+    uv_idle_init(loop, &http->resume);
+    http->resume.data = http;
+    return http;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    handle_closed(handle->data);
+}
+
+static void on_resume_closed(uv_handle_t *handle)
+{
+    struct http *http = handle->data;
+
+    curl_multi_cleanup(http->curl); /* gives up its sockets through us */
+    uv_close((uv_handle_t *)&http->timer, on_timer_closed);
+    curl_global_cleanup();
+}
+
+static void on_sweep_closed(uv_handle_t *handle)
+{
+    struct http *http = handle->data;
+
+    uv_close((uv_handle_t *)&http->resume, on_resume_closed);
+}
+
+void http_free(struct http *http, void (*closed)(void *owner), void *owner)
+{
+    assert(!http->busy);
+    http->closed = closed;
+    http->owner = owner;
+    while (http->calls)
+        call_free(http->calls);
+    uv_close((uv_handle_t *)&http->sweep, on_sweep_closed);
+}
+
+/* ----------------------------------------------------- the bytes of a call */
+
 /* Gives curl the request's body, once. With CURLOPT_POSTFIELDS curl would send
  * a POST again by itself after a kept connection has broken, and a model's
  * answer would be paid for twice. There is no function to rewind, so curl
@@ -289,7 +533,9 @@ static void on_resume(uv_idle_t *resume)
         return;
     }
     call->paused = false;
-    http_multi_resume(&http->multi, call->easy); /* call may be gone */
+    http_enter(http);
+    curl_easy_pause(call->easy, CURLPAUSE_CONT);
+    http_leave(http); /* call may be gone */
 }
 
 /* Pauses a call that has brought STEP_BYTES in one step. curl reads on for as
@@ -299,9 +545,9 @@ static bool is_too_much(struct http_call *call)
 {
     struct http *http = call->http;
 
-    if (call->step != http->multi.steps)
+    if (call->step != http->steps)
         call->step_bytes = 0;
-    call->step = http->multi.steps;
+    call->step = http->steps;
     if (call->step_bytes < STEP_BYTES)
         return false;
     call->paused = true;
@@ -347,7 +593,7 @@ static void on_sweep(uv_timer_t *timer)
 
     if (!call)
         uv_timer_stop(timer);
-    if (uv_now(http->multi.loop) < http->due_ms)
+    if (uv_now(http->loop) < http->due_ms)
         return;
     http->due_ms = UINT64_MAX;
     while (call) {
@@ -369,96 +615,7 @@ static void on_sweep(uv_timer_t *timer)
     }
 }
 
-static void call_add(struct http_call *call)
-{
-    call->added = true;
-    curl_multi_add_handle(call->http->multi.curl, call->easy);
-}
-
-/* Starts and cancels what was marked while curl was busy. */
-static void http_settle(struct http *http)
-{
-    struct http_call *call = http->calls, *next;
-
-    http->unsettled = false;
-    for (; call; call = next) {
-        next = call->next;
-        if (call->cancelled)
-            call_free(call);
-        else if (!call->added)
-            call_add(call);
-    }
-}
-
-static void on_step(void *owner)
-{
-    struct http *http = owner;
-    struct CURLMsg *message;
-    int left;
-
-    if (http->unsettled)
-        http_settle(http);
-    while ((message = curl_multi_info_read(http->multi.curl, &left))) {
-        CURLcode code = message->data.result;
-        struct http_call *call;
-
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-        http_call_report(call, code);
-    }
-}
-
-struct http *http_new(uv_loop_t *loop)
-{
-    struct http *http = calloc(1, sizeof(*http));
-
-    if (!http)
-        abort();
-    if (!http_multi_open(&http->multi, loop, on_step, http)) {
-        free(http);
-        return NULL;
-    }
-    http->due_ms = UINT64_MAX;
-    uv_timer_init(loop, &http->sweep);
-    http->sweep.data = http;
-    uv_idle_init(loop, &http->resume);
-    http->resume.data = http;
-    return http;
-}
-
-static void on_closed(void *owner)
-{
-    struct http *http = owner;
-    void (*closed)(void *owner) = http->closed;
-
-    owner = http->owner;
-    free(http);
-    if (closed)
-        closed(owner);
-}
-
-static void on_resume_closed(uv_handle_t *handle)
-{
-    struct http *http = handle->data;
-
-    http_multi_close(&http->multi, on_closed);
-}
-
-static void on_sweep_closed(uv_handle_t *handle)
-{
-    struct http *http = handle->data;
-
-    uv_close((uv_handle_t *)&http->resume, on_resume_closed);
-}
-
-void http_free(struct http *http, void (*closed)(void *owner), void *owner)
-{
-    assert(!http->multi.busy);
-    http->closed = closed;
-    http->owner = owner;
-    while (http->calls)
-        call_free(http->calls);
-    uv_close((uv_handle_t *)&http->sweep, on_sweep_closed);
-}
+/* ----------------------------------------------------- the start of a call */
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise)
 {
@@ -588,7 +745,7 @@ struct http_call *http_start(struct http *http,
     if (call->next)
         call->next->previous = call;
     http->calls = call;
-    if (http->multi.busy)
+    if (http->busy)
         http->unsettled = true;
     else
         call_add(call);
@@ -602,7 +759,7 @@ void http_cancel(struct http_call *call)
     if (!call)
         return;
     call->cancelled = true;
-    if (call->http->multi.busy)
+    if (call->http->busy)
         call->http->unsettled = true;
     else
         call_free(call);
