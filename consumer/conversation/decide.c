@@ -8,8 +8,8 @@
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/links.h"
 #include "consumer/conversation/tools.h"
-#include "consumer/model/model_request.h"
-#include "consumer/model/sampling.h"
+#include "consumer/model/model.h"
+#include "consumer/model/endpoint.h"
 #include "schemas/message/limits.h"
 
 bool decide_job(struct job *job, struct view id, struct view body,

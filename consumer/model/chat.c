@@ -6,7 +6,7 @@
 
 #include "consumer/model/dialect.h"
 #include "consumer/model/endpoint.h"
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
 #include "consumer/model/price.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"

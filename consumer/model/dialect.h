@@ -22,7 +22,7 @@ struct model_request;
 struct reply;
 
 /* A parameter that an endpoint may refuse, and the quirk that is learned from a
- * refusal: see model_body_learn(). The first row that fits counts. */
+ * refusal: see reply_error_learn(). The first row that fits counts. */
 struct dialect_lesson {
     const char *parameter; /* as refusals name it; NULL ends the list */
     unsigned quirk;        /* enum endpoint_quirk */

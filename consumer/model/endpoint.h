@@ -47,7 +47,7 @@
 #include "schemas/message/view.h"
 
 /* What an endpoint does not take, learned from its refusals
- * (model_body_learn()). Later requests leave it out. Kept as long as the
+ * (reply_error_learn()). Later requests leave it out. Kept as long as the
  * endpoint's entry. */
 enum endpoint_quirk {
     QUIRK_NO_STREAM_OPTIONS = 1 << 0,

@@ -1,17 +1,128 @@
-/* model.c - one request to a model endpoint, and what came of it. */
+/* model.c - one request to a model endpoint, and what came of it.
+ *
+ * First the request as its endpoint takes it, then the machine that sends it
+ * and judges the answer. */
 #include "consumer/model/model.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/model_request.h"
 #include "consumer/model/reasoning.h"
+#include "consumer/model/reply_error.h"
 #include "consumer/model/retrieval.h"
 #include "schemas/message/machine.h"
 
-/* Of all bytes of a stream, which are many more than those of its text. */
-enum { MAX_ANSWER = 64 << 20 };
+enum {
+    /* Large, because messages hold all images of a conversation. */
+    MAX_BODY = 64 << 20,
+    /* Of all bytes of a stream, which are many more than those of its text. */
+    MAX_ANSWER = 64 << 20,
+};
+
+/* ---------------------------------------------------------------- the body */
+
+uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
+                               const struct model_request *request)
+{
+    return endpoint->dialect->max_tokens(endpoint, request);
+}
+
+static int model_write_piece(const char *data, size_t len, void *owner)
+{
+    return buf_append(owner, data, len) ? 0 : -1;
+}
+
+static void make_hash(char hash[65], struct view body)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned len = 0;
+
+    EVP_Digest(body.data, body.len, digest, &len, EVP_sha256(), NULL);
+    for (unsigned i = 0; i < 32; i++)
+        snprintf(hash + (size_t)i * 2, 3, "%02x", digest[i]);
+}
+
+bool model_body_make(struct buf *body, char hash[65],
+                     const struct model_endpoint *endpoint,
+                     const struct model_request *request, struct err *err)
+{
+    json_t *json = endpoint->dialect->write(endpoint, request);
+
+    buf_finish(body);
+    buf_init(body, MAX_BODY);
+    /* 16 digits: 0.1 stays 0.1, and pi is as precise as it is in Python. */
+    json_dump_callback(json, model_write_piece, body,
+                       JSON_COMPACT | JSON_REAL_PRECISION(16));
+    json_decref(json);
+    if (!buf_ok(body))
+        return err_set(err, ERR_REJECT, "too_large",
+                       "the conversation is longer than %d bytes as JSON",
+                       MAX_BODY);
+    make_hash(hash, buf_view(body));
+    return true;
+}
+
+/* --------------------------------------------------------- URL and headers */
+
+/* Whether the operator has set a header of the same name as line, "Name: ...".
+ * Then it replaces ours. */
+static bool names(const struct model_endpoint *endpoint, const char *line)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, ":"), line);
+    return headers_have(&endpoint->headers, name);
+}
+
+static char *key_line(const struct model_endpoint *endpoint)
+{
+    const char *header = endpoint->dialect->key_header;
+    const char *place = strstr(header, "%s");
+    char *line = NULL;
+
+    /* "Authorization" and "x-api-key" may be among the operator's own. */
+    if (names(endpoint, header))
+        return NULL;
+    if (endpoint->key && asprintf(&line, "%.*s%s", (int)(place - header),
+                                  header, endpoint->key) < 0)
+        abort();
+    return line;
+}
+
+void model_head_make(struct model_head *head,
+                     const struct model_endpoint *endpoint, const char *path)
+{
+    size_t count = 2;
+
+    *head = (struct model_head){
+        .key = key_line(endpoint),
+        .lines = { "Content-Type: application/json",
+                   "Accept: text/event-stream, application/json" },
+    };
+    if (asprintf(&head->url, "%s%s%s%s", endpoint->url, path,
+                 !endpoint->query    ? ""
+                 : strchr(path, '?') ? "&"
+                                     : "?",
+                 endpoint->query ? endpoint->query : "") < 0)
+        abort();
+    if (endpoint->dialect->header &&
+        !names(endpoint, endpoint->dialect->header))
+        head->lines[count++] = endpoint->dialect->header;
+    for (size_t i = 0; endpoint->headers.lines[i]; i++)
+        head->lines[count++] = endpoint->headers.lines[i];
+    head->lines[count] = head->key;
+}
+
+void model_head_finish(struct model_head *head)
+{
+    free(head->url);
+    free(head->key);
+    *head = (struct model_head){ 0 };
+}
+
+/* ---------------------------------------------------------------- the call */
 
 enum model_call_state { READY, ASKING, JUDGING, DONE, STATES };
 
@@ -255,9 +366,9 @@ static bool judge_error(struct model_call *call)
     reply_error_name(&error, status, call->response->location,
                      call->response->kept);
     bool pictures = call->request.pictures;
-    bool blind = pictures && model_body_learn_blind(endpoint, &error, status);
+    bool blind = pictures && reply_error_learn_blind(&error, status, endpoint);
     bool news = !blind && (status == 400 || status == 422) &&
-                model_body_learn(endpoint, &error);
+                reply_error_learn(&error, endpoint);
     if (news && !pictures)
         return false;
     call->failure.blind = blind;

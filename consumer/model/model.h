@@ -26,8 +26,20 @@
 
 #include "consumer/model/endpoint.h"
 #include "consumer/model/http.h"
-#include "consumer/model/model_request.h"
 #include "consumer/model/reply.h"
+#include "schemas/message/buf.h"
+
+struct model_request {
+    json_t *messages;    /* of chat-completions, whatever the dialect; must not
+                          * be changed while the call lives */
+    json_t *tools;       /* array of {type, function}; NULL or empty: none */
+    json_t *parameters;  /* of the job, see sampling.h; NULL: none */
+    uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
+    bool last;           /* no tool may be called any more; they are shown all
+                            the same, since the history has calls */
+    bool pictures;       /* messages hold some, so they are not kept while the
+                            model is waited for: see model_failure.anew */
+};
 
 /* Why a call has failed. Borrowed for the call of on_done(). */
 struct model_failure {
@@ -90,5 +102,30 @@ struct view model_call_text(const struct model_call *call);
 /* At any time, also from its own callbacks but on_kept() and on_wait(). A
  * running call is cancelled, and nothing is reported after. Accepts NULL. */
 void model_call_free(struct model_call *call);
+
+/* ------------------------------------ the request as its endpoint takes it */
+
+/* Replaces body by that of the request, and hash by its SHA-256. Error:
+ * too_large. */
+bool model_body_make(struct buf *body, char hash[65],
+                     const struct model_endpoint *endpoint,
+                     const struct model_request *request, struct err *err);
+
+/* How many tokens the body allows the reply; 0: it does not say. */
+uint64_t model_body_max_tokens(const struct model_endpoint *endpoint,
+                               const struct model_request *request);
+
+/* Where a request to an endpoint goes, and its headers. */
+struct model_head {
+    char *url; /* owned */
+    char *key; /* the line with the key, owned; NULL: there is none */
+    const char *lines[5 + MAX_TOOL_HEADERS]; /* borrowed; NULL ends */
+};
+
+/* path: comes behind the endpoint's URL, before its query. Borrows from the
+ * endpoint and its dialect. */
+void model_head_make(struct model_head *head,
+                     const struct model_endpoint *endpoint, const char *path);
+void model_head_finish(struct model_head *head);
 
 #endif

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "consumer/model/endpoint.h"
 #include "consumer/model/reply.h"
 #include "schemas/message/buf.h"
 
@@ -536,4 +537,160 @@ struct reply_size reply_error_size(const struct reply_error *error)
     if (error->size.window > 0)
         said.window = error->size.window;
     return said;
+}
+
+/* ----------------------------------------- what the endpoint does not take */
+
+static bool is_word(char byte)
+{
+    return isalnum((unsigned char)byte) || byte == '_';
+}
+
+/* Whether the name is there as a word: "stream" is not in "stream_options". */
+static bool mentions(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = text; (at = strstr(at, name)); at += len)
+        if ((at == text || !is_word(at[-1])) && !is_word(at[len]))
+            return true;
+    return false;
+}
+
+/* Whether the refusal names the parameter and says that it is not known. A
+ * value out of bounds is another matter: without it the job would silently get
+ * another one. */
+static bool is_unknown(const struct reply_error *error, const char *name)
+{
+    static const char *const words[] = {
+        "unsupported",   "not support", "unknown",     "unrecognized",
+        "not permitted", "unexpected",  "not allowed", "only allowed",
+    };
+
+    if (strcmp(error->param, name) != 0 && !mentions(error->message, name))
+        return false;
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcasestr(error->message, words[i]) ||
+            strcasestr(error->code, words[i]))
+            return true;
+    return false;
+}
+
+static unsigned quirk_of(const struct dialect *dialect,
+                         const struct reply_error *error)
+{
+    for (const struct dialect_lesson *lesson = dialect->lessons;
+         lesson->parameter; lesson++)
+        if (is_unknown(error, lesson->parameter))
+            return lesson->quirk;
+    if (strstr(error->message, "invalid message content type"))
+        return QUIRK_NO_NULL_CONTENT;
+    if (strstr(error->message, "must be non-empty"))
+        return QUIRK_NO_EMPTY_CONTENT;
+    return 0;
+}
+
+bool reply_error_learn(const struct reply_error *error,
+                       struct model_endpoint *endpoint)
+{
+    unsigned quirk = quirk_of(endpoint->dialect, error);
+    bool news = quirk && !endpoint_has(endpoint, quirk);
+
+    endpoint->quirks |= quirk;
+    return news;
+}
+
+static bool reply_error_has_word(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasestr(text, *words))
+            return true;
+    return false;
+}
+
+/* Whether the status is about the request. Others are about the caller, the
+ * rate ("images per minute") or the endpoint's own trouble. llama.cpp is an
+ * exception: it says with 500 that it was started without the file for images
+ * (mmproj). */
+static bool is_of_request(const struct reply_error *error, unsigned status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+    case 408:
+    case 425:
+    case 429:
+        return false;
+    default:
+        return status < 500 || strcasestr(error->message, "mmproj");
+    }
+}
+
+/* Whether any picture would be refused. Whole phrases: a mistake would keep all
+ * pictures from this endpoint. */
+static bool speaks_of_all(const struct reply_error *error)
+{
+    static const char *const words[] = {
+        "only supported by certain models",
+        "endpoints found that support image",
+        "not support image input",
+        "not support images",
+        "not support image content",
+        "not support vision",
+        "not support multi",
+        "model does not support it",
+        "not accept image",
+        "not allow image",
+        "image input is not supported",
+        "image inputs are not supported",
+        "images are not supported",
+        "vision is not supported",
+        "not a multimodal model",
+        "at most 0 image",
+        "expected `text`",
+        "supported values are: 'text'",
+        "valid string",
+        "mmproj",
+        NULL,
+    };
+
+    return reply_error_has_word(error->message, words);
+}
+
+/* Whether only this picture is refused, for its size, its format or damage. */
+static bool speaks_of_one(const struct reply_error *error)
+{
+    static const char *const words[] = {
+        "too large",
+        "larger",
+        "exceed",
+        "too many",
+        "dimension",
+        "corrupt",
+        "decode",
+        "process",
+        "unsupported image",
+        "format",
+        "mime",
+        "media type",
+        "valid image",
+        "make sure your image",
+        NULL,
+    };
+
+    return reply_error_has_word(error->message, words);
+}
+
+bool reply_error_learn_blind(const struct reply_error *error, unsigned status,
+                             struct model_endpoint *endpoint)
+{
+    static const char *const pictures[] = { "image", "vision", "multimodal",
+                                            "multi-modal", NULL };
+
+    if (!is_of_request(error, status) ||
+        !reply_error_has_word(error->message, pictures))
+        return false;
+    if (speaks_of_all(error) && !speaks_of_one(error))
+        endpoint->quirks |= QUIRK_BLIND;
+    return true;
 }

@@ -1,5 +1,6 @@
 /* reply_error.h - errors of model endpoints: their sentence, what they mean,
- * and whether the same request may succeed later. */
+ * whether the same request may succeed later, and what the next one must leave
+ * out. */
 #ifndef CONSUMER_REPLY_ERROR_H
 #define CONSUMER_REPLY_ERROR_H
 
@@ -8,6 +9,8 @@
 
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
+
+struct model_endpoint;
 
 /* Bounds of a window in tokens: a smaller or larger number in an error means
  * something else. */
@@ -57,6 +60,17 @@ bool reply_error_judge(const struct reply_error *error, unsigned status,
 
 /* What the error says of lengths; zeroed unless it is model_context. */
 struct reply_size reply_error_size(const struct reply_error *error);
+
+/* Learns from a refusal which parameter the endpoint does not take. True: that
+ * was not known, so the same request without it may succeed. */
+bool reply_error_learn(const struct reply_error *error,
+                       struct model_endpoint *endpoint);
+
+/* Whether a refusal, with that HTTP status, of a request with pictures is
+ * because of these. Learns QUIRK_BLIND when it says that the endpoint takes
+ * none. */
+bool reply_error_learn_blind(const struct reply_error *error, unsigned status,
+                             struct model_endpoint *endpoint);
 
 /* Describes a body that no API sends: "an HTML page: 502 Bad Gateway", as of a
  * proxy, or "a compressed body (gzip)". text is terminated. The beginning of

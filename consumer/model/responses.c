@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "consumer/model/dialect.h"
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
 #include "consumer/model/sampling.h"

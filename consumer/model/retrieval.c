@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/model_request.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_error.h"
 #include "schemas/message/limits.h"

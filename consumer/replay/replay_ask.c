@@ -1,7 +1,7 @@
 /* replay_ask.c - checks that a model is asked the same: builds the request
  * again, and compares its SHA-256 and the figures of the intent. */
 #include "consumer/conversation/memory.h"
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
 #include "consumer/model/reply.h"
 #include "consumer/replay/replay.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_error.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "consumer/model/endpoint.h"
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
 
 enum { MAX_LINE = 16 << 20 };
 

@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
+#include "consumer/model/reply_error.h"
 
 static char name[] = "m";
 
@@ -65,7 +66,7 @@ static void test_lessons(void **state)
 
         strcpy(error.message, rows[i].message);
         strcpy(error.param, rows[i].param);
-        news = model_body_learn(&endpoint, &error);
+        news = reply_error_learn(&error, &endpoint);
         if (endpoint.quirks != rows[i].after ||
             news != (rows[i].before != rows[i].after))
             fail_msg("%s: %x", rows[i].name, endpoint.quirks);
@@ -98,7 +99,7 @@ static void test_lessons_of_other_dialects(void **state)
 
         strcpy(error.message, lessons[i].message);
         strcpy(error.param, lessons[i].param);
-        model_body_learn(&endpoint, &error);
+        reply_error_learn(&error, &endpoint);
         if (endpoint.quirks != lessons[i].quirk)
             fail_msg("%s: %x", lessons[i].message, endpoint.quirks);
     }
@@ -219,7 +220,7 @@ static void test_pictures_that_are_refused(void **state)
 
         snprintf(error.message, sizeof(error.message), "%s",
                  refusals[i].message);
-        if (model_body_learn_blind(&endpoint, &error, refusals[i].status) !=
+        if (reply_error_learn_blind(&error, refusals[i].status, &endpoint) !=
                 refusals[i].blind ||
             (endpoint.quirks == QUIRK_BLIND) != refusals[i].for_good)
             fail_msg("%s", refusals[i].message);

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "consumer/model/endpoint.h"
-#include "consumer/model/model_request.h"
+#include "consumer/model/model.h"
 #include "schemas/message/buf.h"
 #include "tests/unit/model/replies.h"
 
