@@ -135,7 +135,7 @@ struct model_call {
     void *owner;
     struct buf body; /* freed as soon as it is sent */
     char hash[65];
-    uint64_t number;  /* of the request among those of its endpoint: rate.h */
+    uint64_t number;  /* of the request among those of its endpoint */
     uint64_t wait_ms; /* until its limits allow a request again; 0: now */
     struct http_call *running;            /* ASKING; else NULL */
     const struct http_response *response; /* JUDGING: borrowed from http */

@@ -2,7 +2,7 @@
  * longer than that. Each line is a header, "name: value". */
 #include <string.h>
 
-#include "consumer/model/rate.h"
+#include "consumer/model/breaker.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { NOW_MS = 1000 };
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct view rest = { (const char *)data, size };
     struct rate_report said = { 0 };
-    struct rate rate = { 0 };
+    struct breaker breaker = { 0 };
     while (rest.len > 0)
         hear(&said, take_line(&rest));
     check_said(&said);
@@ -53,15 +53,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .cached = 2 * (size % 32), /* at times more */
                             .output = size / 2,
                             .free_cache = size % 2 == 0 };
-    MUST(rate_used(&rate, &use, NOW_MS) == 0);
-    uint64_t first = rate_sent(&rate);
-    rate_sent(&rate);
-    uint64_t wait = rate_take(&rate, &said, first, NOW_MS);
+    MUST(rate_used(&breaker.rate, &use, NOW_MS) == 0);
+    uint64_t first = rate_sent(&breaker.rate);
+    rate_sent(&breaker.rate);
+    uint64_t wait = rate_take(&breaker.rate, &said, first, NOW_MS);
     MUST(wait <= RATE_MOST_MS);
-    MUST(rate_used(&rate, &use, NOW_MS) == wait);
+    MUST(rate_used(&breaker.rate, &use, NOW_MS) == wait);
     /* One more is on its way: never sooner than what is said to everybody. */
-    uint64_t ours = rate_ask(&rate, NOW_MS);
+    uint64_t ours = breaker_ask(&breaker, NOW_MS);
     MUST(ours >= wait && ours <= RATE_MOST_MS);
-    MUST(rate_ask(&rate, NOW_MS + RATE_MOST_MS) == 0);
+    MUST(breaker_ask(&breaker, NOW_MS + RATE_MOST_MS) == 0);
     return 0;
 }

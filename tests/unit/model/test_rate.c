@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/model/rate.h"
+#include "consumer/model/breaker.h"
 
 /* 2026-03-01T12:00:00Z */
 static const uint64_t NOON_MS = 1772366400000;
@@ -97,12 +97,13 @@ static void test_a_time_that_is_over(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct rate_report said = { 0 };
-        struct rate rate = { 0 };
+        struct breaker breaker = { 0 };
         hear(&said, "x-ratelimit-remaining-requests", "0");
         hear(&said, "x-ratelimit-reset-requests", rows[i]);
         assert_int_equal(said.limits[0].reset_ms, 0);
-        assert_int_equal(rate_take(&rate, &said, rate_sent(&rate), 5), 0);
-        assert_int_equal(rate_ask(&rate, 5), 0);
+        assert_int_equal(
+            rate_take(&breaker.rate, &said, rate_sent(&breaker.rate), 5), 0);
+        assert_int_equal(breaker_ask(&breaker, 5), 0);
     }
 }
 
@@ -146,15 +147,16 @@ static void test_every_name(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct rate_report said = { 0 };
-        struct rate rate = { 0 };
+        struct breaker breaker = { 0 };
         hear(&said, rows[i].reset, rows[i].value); /* in any order */
         hear(&said, rows[i].left, "0");
-        uint64_t wait = rate_take(&rate, &said, rate_sent(&rate), 100);
+        uint64_t wait =
+            rate_take(&breaker.rate, &said, rate_sent(&breaker.rate), 100);
         if (wait != rows[i].ms)
             fail_msg("%s: %llu ms, should be %llu", rows[i].left,
                      (unsigned long long)wait, (unsigned long long)rows[i].ms);
-        assert_int_equal(rate_ask(&rate, 100), rows[i].ms);
-        assert_int_equal(rate_ask(&rate, 100 + rows[i].ms), 0);
+        assert_int_equal(breaker_ask(&breaker, 100), rows[i].ms);
+        assert_int_equal(breaker_ask(&breaker, 100 + rows[i].ms), 0);
     }
 }
 
@@ -164,11 +166,12 @@ static void test_what_is_no_number_is_not_known(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct rate_report said = { 0 };
-        struct rate rate = { 0 };
+        struct breaker breaker = { 0 };
         hear(&said, "x-ratelimit-remaining-requests", rows[i]);
         hear(&said, "x-ratelimit-reset-requests", "9s");
-        assert_int_equal(rate_take(&rate, &said, rate_sent(&rate), 0), 0);
-        assert_int_equal(rate_ask(&rate, 0), 0);
+        assert_int_equal(
+            rate_take(&breaker.rate, &said, rate_sent(&breaker.rate), 0), 0);
+        assert_int_equal(breaker_ask(&breaker, 0), 0);
     }
 }
 
@@ -186,53 +189,58 @@ static uint64_t told(struct rate *rate, uint64_t number, const char *requests,
 
 static void test_as_many_go_as_are_left(void **state)
 {
-    struct rate rate = { 0 };
+    struct breaker breaker = { 0 };
     (void)state;
-    assert_int_equal(rate_ask(&rate, 0), 0);
-    assert_int_equal(told(&rate, rate_sent(&rate), "2", "9000", 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), 0);
-    assert_int_equal(rate_ask(&rate, 15 * SECOND), 45 * SECOND);
-    assert_int_equal(rate_ask(&rate, MINUTE), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(
+        told(&breaker.rate, rate_sent(&breaker.rate), "2", "9000", 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 15 * SECOND), 45 * SECOND);
+    assert_int_equal(breaker_ask(&breaker, MINUTE), 0);
 }
 
 static void test_those_on_their_way_count(void **state)
 {
-    struct rate rate = { 0 };
+    struct breaker breaker = { 0 };
     (void)state;
-    uint64_t first = rate_sent(&rate);
-    rate_sent(&rate);
-    rate_sent(&rate);
-    assert_int_equal(told(&rate, first, "3", "9000", 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), MINUTE);
+    uint64_t first = rate_sent(&breaker.rate);
+    rate_sent(&breaker.rate);
+    rate_sent(&breaker.rate);
+    assert_int_equal(told(&breaker.rate, first, "3", "9000", 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), MINUTE);
 }
 
 static void test_an_older_answer_says_nothing_new(void **state)
 {
-    struct rate rate = { 0 };
+    struct breaker breaker = { 0 };
     (void)state;
-    uint64_t first = rate_sent(&rate), second = rate_sent(&rate);
-    assert_int_equal(told(&rate, second, "0", "9000", 0), MINUTE);
-    assert_int_equal(told(&rate, first, "1", "9000", 5), 0);
-    assert_int_equal(rate_ask(&rate, 5), MINUTE - 5);
+    uint64_t first = rate_sent(&breaker.rate),
+             second = rate_sent(&breaker.rate);
+    assert_int_equal(told(&breaker.rate, second, "0", "9000", 0), MINUTE);
+    assert_int_equal(told(&breaker.rate, first, "1", "9000", 5), 0);
+    assert_int_equal(breaker_ask(&breaker, 5), MINUTE - 5);
 }
 
 static void test_a_request_takes_what_the_last_one_took(void **state)
 {
-    struct rate rate = { 0 };
+    struct breaker breaker = { 0 };
     (void)state;
-    assert_int_equal(told(&rate, rate_sent(&rate), "50", "999", 0), 0);
+    assert_int_equal(
+        told(&breaker.rate, rate_sent(&breaker.rate), "50", "999", 0), 0);
     struct rate_use use = { .input = 700, .output = 299 };
-    assert_int_equal(rate_used(&rate, &use, SECOND), 0);
+    assert_int_equal(rate_used(&breaker.rate, &use, SECOND), 0);
     use.output = 300;
-    assert_int_equal(rate_used(&rate, &use, SECOND), 19 * SECOND);
-    assert_int_equal(told(&rate, rate_sent(&rate), "50", "999", 0),
-                     20 * SECOND);
-    assert_int_equal(told(&rate, rate_sent(&rate), "50", "2500", 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), 20 * SECOND);
+    assert_int_equal(rate_used(&breaker.rate, &use, SECOND), 19 * SECOND);
+    assert_int_equal(
+        told(&breaker.rate, rate_sent(&breaker.rate), "50", "999", 0),
+        20 * SECOND);
+    assert_int_equal(
+        told(&breaker.rate, rate_sent(&breaker.rate), "50", "2500", 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), 20 * SECOND);
 }
 
 /* A long conversation is nearly all cache reads. */
@@ -267,24 +275,27 @@ static void test_what_is_read_from_a_cache(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct rate_report said = { 0 };
-        struct rate rate = { 0 };
+        struct breaker breaker = { 0 };
         hear(&said, rows[i].left, "1000");
         hear(&said, rows[i].reset, "9s");
-        assert_int_equal(rate_take(&rate, &said, rate_sent(&rate), 0), 0);
-        if (rate_used(&rate, &rows[i].use, 0) != rows[i].wait)
-            fail_msg("%s, row %zu: %llu ms", rows[i].left, i,
-                     (unsigned long long)rate_used(&rate, &rows[i].use, 0));
+        assert_int_equal(
+            rate_take(&breaker.rate, &said, rate_sent(&breaker.rate), 0), 0);
+        if (rate_used(&breaker.rate, &rows[i].use, 0) != rows[i].wait)
+            fail_msg(
+                "%s, row %zu: %llu ms", rows[i].left, i,
+                (unsigned long long)rate_used(&breaker.rate, &rows[i].use, 0));
     }
 }
 
 static void test_an_answer_without_limits_changes_nothing(void **state)
 {
     struct rate_report nothing = { 0 };
-    struct rate rate = { 0 };
+    struct breaker breaker = { 0 };
     (void)state;
-    told(&rate, rate_sent(&rate), "0", "9000", 0);
-    assert_int_equal(rate_take(&rate, &nothing, rate_sent(&rate), 0), 0);
-    assert_int_equal(rate_ask(&rate, 0), MINUTE);
+    told(&breaker.rate, rate_sent(&breaker.rate), "0", "9000", 0);
+    assert_int_equal(
+        rate_take(&breaker.rate, &nothing, rate_sent(&breaker.rate), 0), 0);
+    assert_int_equal(breaker_ask(&breaker, 0), MINUTE);
 }
 
 static void test_more_limits_than_are_kept(void **state)
