@@ -11,7 +11,6 @@
 #include "consumer/model/model.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
-#include "consumer/model/sampling.h"
 
 static json_int_t index_of(const json_t *json)
 {
@@ -500,7 +499,7 @@ static json_t *anthropic_write_body(const struct model_endpoint *endpoint,
     if (json_array_size(writer.system) > 0)
         json_object_set(body, "system", writer.system);
     json_decref(writer.system);
-    parameters = sampling_of(endpoint, request->parameters);
+    parameters = endpoint_parameters(endpoint, request->parameters);
     json_object_update_missing(body, parameters);
     json_decref(parameters);
     anthropic_set_tools(body, endpoint, request);

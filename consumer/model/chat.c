@@ -10,7 +10,6 @@
 #include "consumer/model/price.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
-#include "consumer/model/sampling.h"
 #include "schemas/message/buf.h"
 
 /* --------------------------------------------------- reasoning in the text */
@@ -581,7 +580,7 @@ static json_t *chat_write_body(const struct model_endpoint *endpoint,
     json_t *body = json_pack("{s:s, s:o}", "model", endpoint->model, "messages",
                              fit_messages(endpoint, request->messages));
 
-    json_t *parameters = sampling_of(endpoint, request->parameters);
+    json_t *parameters = endpoint_parameters(endpoint, request->parameters);
 
     json_object_update_missing(body, parameters);
     json_decref(parameters);

@@ -27,7 +27,8 @@
  *              "query": {"api-version": "2024-10-21"},
  *              "headers": {"api-key": "${AZURE_KEY}"}}}
  *
- * "job_parameters" says what jobs may ask for: see sampling.h.
+ * "parameters" (temperature and so on) go into each request. Those of a job
+ * replace them, as far as the rules of "job_parameters" allow.
  *
  * The path in key_file is relative to this file. ../MODELS.md has every member.
  *
@@ -83,7 +84,7 @@ struct model_endpoint {
                                fails; NULL: none */
     bool unnamed;           /* model is "default" because nothing was set */
     json_t *parameters;     /* the operator's, in every request; may be NULL */
-    json_t *job_parameters; /* rules for those of jobs: sampling.h; or NULL */
+    json_t *job_parameters; /* rules for those of jobs; or NULL */
     bool sees;              /* it takes pictures */
     bool summarises;        /* what does not fit into the window is summarised
                                by it; else it is dropped */
@@ -136,5 +137,15 @@ bool endpoint_has(const struct model_endpoint *endpoint, unsigned quirks);
 /* Stars out the key and the secrets of headers and query in text, a sentence,
  * in place: endpoints repeat what they were sent. */
 void endpoint_hide(const struct model_endpoint *endpoint, char *text);
+
+/* Whether the operator allows the job's parameters, wishes (NULL: none). Error:
+ * bad_field, the first one that is not allowed. */
+bool endpoint_allows(const struct model_endpoint *endpoint, json_t *wishes,
+                     struct err *err);
+/* The parameters of a request in the endpoint's dialect: the operator's, and
+ * those of the job that are allowed and that the endpoint has not refused. A
+ * new reference, not to be changed; NULL: there are none. */
+json_t *endpoint_parameters(const struct model_endpoint *endpoint,
+                            json_t *wishes);
 
 #endif

@@ -33,7 +33,7 @@ struct model_request {
     json_t *messages;    /* of chat-completions, whatever the dialect; must not
                           * be changed while the call lives */
     json_t *tools;       /* array of {type, function}; NULL or empty: none */
-    json_t *parameters;  /* of the job, see sampling.h; NULL: none */
+    json_t *parameters;  /* of the job; NULL: none */
     uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
     bool last;           /* no tool may be called any more; they are shown all
                             the same, since the history has calls */

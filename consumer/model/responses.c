@@ -12,7 +12,6 @@
 #include "consumer/model/model.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
-#include "consumer/model/sampling.h"
 
 static json_int_t index_of(const json_t *json)
 {
@@ -464,7 +463,7 @@ static json_t *responses_write_body(const struct model_endpoint *endpoint,
     json_array_foreach(request->messages, i, message)
         write_message(input, endpoint, message);
     body = json_pack("{s:s, s:o}", "model", endpoint->model, "input", input);
-    parameters = sampling_of(endpoint, request->parameters);
+    parameters = endpoint_parameters(endpoint, request->parameters);
     json_object_update_missing(body, parameters);
     json_decref(parameters);
     if (!json_object_get(body, "store"))
