@@ -8,8 +8,8 @@
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/links.h"
 #include "consumer/conversation/tools.h"
-#include "consumer/model/model.h"
 #include "consumer/model/endpoint.h"
+#include "consumer/model/model.h"
 #include "schemas/message/limits.h"
 
 bool decide_job(struct job *job, struct view id, struct view body,
@@ -58,7 +58,7 @@ bool decide_may_ask(const struct conversation *conversation,
                     const struct terms *terms, struct err *err)
 {
     const struct model_endpoint *endpoint = terms->endpoint;
-    if (!sampling_is_allowed(endpoint, conversation->parameters, err))
+    if (!endpoint_allows(endpoint, conversation->parameters, err))
         return false;
     if (endpoint->price.known ||
         terms_budget(terms, conversation).max_cost == 0)
