@@ -10,7 +10,7 @@
 #include "consumer/conversation/answer.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
-#include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "consumer/text.h"
 #include "schemas/message/limits.h"
 

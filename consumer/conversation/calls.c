@@ -9,6 +9,7 @@
 #include "consumer/conversation/codeact.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
 

@@ -12,6 +12,7 @@
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/glyph.h"

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "consumer/text.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 
 /* The type that the bytes have, of those that models take; empty: none. */
 static struct view mime_of(struct view bytes)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "consumer/text.h"
 #include "schemas/message/buf.h"
 

@@ -11,6 +11,7 @@
 #include "consumer/model/model.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
+#include "consumer/model/reply_json.h"
 
 static json_int_t index_of(const json_t *json)
 {

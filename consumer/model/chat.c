@@ -10,6 +10,7 @@
 #include "consumer/model/price.h"
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply_draft.h"
+#include "consumer/model/reply_json.h"
 #include "schemas/message/buf.h"
 
 /* --------------------------------------------------- reasoning in the text */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "consumer/model/endpoint.h"
-#include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "schemas/message/buf.h"
 
 const struct dialect *dialect_find(const char *name)

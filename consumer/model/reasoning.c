@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 
 /* ----------------------------------------------------- blocks of a message */
 

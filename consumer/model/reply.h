@@ -93,15 +93,4 @@ bool reply_is_unfinished(const struct reply *reply);
  */
 bool reply_reason_is_length(struct view finish_reason);
 
-/* ----------------------------------------------- JSON as endpoints write it */
-
-/* Parses an object or a list. A stray byte or half a surrogate pair must not
- * lose a reply that was paid for: malformed UTF-8 and lone surrogates become
- * U+FFFD, integers beyond 64 bits become reals. A new reference; NULL: it is no
- * JSON. */
-json_t *reply_json_parse(struct view text);
-
-/* The text of a member, borrowed from the object; "" unless it is a string. */
-struct view reply_json_text(const json_t *object, const char *name);
-
 #endif

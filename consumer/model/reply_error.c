@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "consumer/model/endpoint.h"
-#include "consumer/model/reply.h"
+#include "consumer/model/reply_json.h"
 #include "schemas/message/buf.h"
 
 /* -------------------------------------------- bodies that are not an API's */

@@ -9,6 +9,7 @@
 #include "consumer/model/reasoning.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_error.h"
+#include "consumer/model/reply_json.h"
 #include "tests/fuzz/fuzz.h"
 
 static void feed(struct reply *reply, const char *data, size_t len,
