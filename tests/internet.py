@@ -46,6 +46,7 @@ class Internet:
         self.names = names  # name: list of addresses, or of such lists in turn
         self.addresses = addresses
         self.ports = ports
+        self.silent = set()  # names to which the name server does not answer
         self.asked = collections.Counter()  # names that were looked up
         self.seen = []  # requests, as the servers saw them
         self.servers = []
@@ -62,7 +63,10 @@ class Internet:
         run("ip", "link", "set", "lo", "up")
         for address in self.addresses:
             run("ip", "addr", "add", f"{address}/32", "dev", "lo")
-        replace("/etc/resolv.conf", "nameserver 127.0.0.1\nsearch corp.test\n")
+        replace(
+            "/etc/resolv.conf",
+            "nameserver 127.0.0.1\nsearch corp.test\noptions timeout:30 attempts:1\n",
+        )
         replace("/etc/nsswitch.conf", "hosts: files dns\n")
         replace("/etc/hosts", "127.0.0.1 localhost\n93.184.215.14 filed.test\n")
         self.serve(NameServer(self))
@@ -110,7 +114,10 @@ class NameServer(socketserver.UDPServer):
             at += 1 + query[at]
         (kind,) = struct.unpack(">H", query[at + 1 : at + 3])
         question = query[12 : at + 5]
-        found = self.internet.answer(".".join(name).lower()) if kind == 1 else []
+        name = ".".join(name).lower()
+        found = self.internet.answer(name) if kind == 1 else []
+        if name in self.internet.silent:
+            return
         flags = 0x8183 if found is None else 0x8180
         head = query[:2] + struct.pack(">5H", flags, 1, len(found or []), 0, 0)
         records = b"".join(
