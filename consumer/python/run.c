@@ -36,7 +36,8 @@ void run_lose_session(struct python_session *session)
 
 bool run_is_lost(const struct python_session *session)
 {
-    return session->run.losses >= MAX_LOSSES;
+    return session->request.verb == SESSION_RUN &&
+           session->run.losses >= MAX_LOSSES;
 }
 
 bool run_is_lost_again(const struct python_session *session)
