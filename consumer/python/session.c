@@ -404,7 +404,8 @@ void session_request(struct python_session *session,
 
 /* A record that is on its way may still be written. So the next request claims
  * the session again, reads the record, and checks whether the executor's
- * session is the holder that it names. */
+ * session is the holder that it names. It also opens a session again of which
+ * it is not known yet whether it has the earlier cells. */
 void session_abandon(struct python_session *session)
 {
     if (!session)
@@ -413,12 +414,13 @@ void session_abandon(struct python_session *session)
     session->over = false;
     if (state == IDLE)
         return;
-    if (state == NAMING_HOLDER || state == WRITING_HISTORY ||
-        state == WRITING_RECORD) {
+    bool writes = state == NAMING_HOLDER || state == WRITING_HISTORY ||
+                  state == WRITING_RECORD;
+    if (writes)
         session->claim.state = CLAIM_NONE;
-        if (session_is_open(session))
-            session->opening.presence = PRESENCE_ASKED;
-    }
+    if ((writes || state == CHECKING || state == DROPPING) &&
+        session_is_open(session))
+        session->opening.presence = PRESENCE_ASKED;
     session_enter(session, IDLE);
 }
 

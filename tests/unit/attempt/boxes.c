@@ -281,6 +281,15 @@ static void attach(struct run *run, uint64_t ref)
         say_tool(run);
 }
 
+/* call: without the job's id. */
+static bool has_run(const void *box, const char *call)
+{
+    const struct run *run = ((const struct box *)box)->runs;
+    while (run != NULL && strcmp(strchr(run->call, '/') + 1, call) != 0)
+        run = run->next;
+    return run != NULL;
+}
+
 static void begin_run(struct box *box, const struct frame *frame, uint64_t ref)
 {
     struct run *run = calloc(1, sizeof(*run));
@@ -296,7 +305,7 @@ static void begin_run(struct box *box, const struct frame *frame, uint64_t ref)
     box->used = true;
     trace("executor: cell %s begins in %s of host %d", run->call, box->holder,
           box->host);
-    judge_cell(box->holder, frame->call, frame->code);
+    judge_cell(box->holder, frame->call, frame->code, has_run, box);
     go_on(run, chance_delay());
 }
 

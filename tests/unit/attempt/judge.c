@@ -18,6 +18,7 @@ struct deed {
     char call[32];
     uint64_t number;
     bool intended, answered, is_cell;
+    bool left_state; /* in the session: its result says so */
     char tool[32], word[32];
     char hash[65];
     char code[2048];
@@ -186,8 +187,17 @@ static void judge_tool_intent(const struct record *record)
     find_word(record->arguments, deed->word);
 }
 
-static void judge_cell_result(const struct record *record)
+static void judge_cell_result(struct deed *deed, const struct record *record)
 {
+    demand(record->cell.status != CELL_INTERRUPTED || facts.cancelled_ms > 0 ||
+               (facts.deadline_ms > 0 && world_ms() >= facts.deadline_ms),
+           "not_interrupted", "call %s was interrupted", deed->call);
+    if (record->cell.state == CELL_LOST)
+        for (size_t i = 0; i < judge.deed_count; i++)
+            judge.deeds[i].left_state = false;
+    deed->left_state =
+        (record->cell.status == CELL_OK || record->cell.status == CELL_ERROR) &&
+        record->cell.state != CELL_ROLLED_BACK;
     COPY(judge.cell_call, record->call);
     buf_clear(&judge.cell_out);
     buf_add(&judge.cell_out, record->cell.out);
@@ -209,7 +219,7 @@ static void judge_tool_result(const struct record *record)
            "own_answer", "call %s/%llu has the value of another one",
            deed->call, (unsigned long long)deed->number);
     if (ran)
-        judge_cell_result(record);
+        judge_cell_result(deed, record);
 }
 
 void judge_record(struct view bytes, bool by_consumer)
@@ -338,7 +348,8 @@ void judge_cell_lost(struct view call)
         deed->losses++;
 }
 
-void judge_cell(const char *holder, struct view call, struct view code)
+void judge_cell(const char *holder, struct view call, struct view code,
+                bool (*ran)(const void *box, const char *call), const void *box)
 {
     struct deed *deed = deed_of_cell(call);
     demand(deed != NULL && deed->intended, "intent_before_act",
@@ -347,6 +358,11 @@ void judge_cell(const char *holder, struct view call, struct view code)
     demand(!world.strict || deed->losses < 2, "cell_given_up",
            "cell %.*s runs again after %u executors have died of it",
            VIEW_ARG(call), deed->losses);
+    /* One that has its result runs again to bring the session back. */
+    for (size_t i = 0; i < judge.deed_count && !deed->answered; i++)
+        demand(!judge.deeds[i].left_state || ran(box, judge.deeds[i].call),
+               "state_there", "cell %.*s runs in %s, where %s has not run",
+               VIEW_ARG(call), holder, judge.deeds[i].call);
     if (deed->times++ == 0)
         COPY(deed->code, code);
     demand(view_is(code, deed->code) || code.len >= sizeof(deed->code),

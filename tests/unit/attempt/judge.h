@@ -8,6 +8,8 @@
  *   paid_once          one request to a model for an intent, unless refused
  *   done_once          what has a result there is not done again
  *   unknown_outcome    a tool that may not be repeated is called once
+ *   not_interrupted    a cell ends by itself while nobody wants the job to end
+ *   state_there        a cell runs where the cells before it have run
  *   own_answer         an answer is that of its request
  *   settled            what a reply took is what the budget pays
  *   limit_kept         no more turns than the job may have
@@ -44,7 +46,10 @@ size_t judge_charge(const struct visit *visit);
 void judge_tool(const struct visit *visit);
 /* The executor dies while it runs. */
 void judge_cell_lost(struct view call);
-void judge_cell(const char *holder, struct view call, struct view code);
+/* It begins to run, where ran() tells of the calls that have. */
+void judge_cell(const char *holder, struct view call, struct view code,
+                bool (*ran)(const void *box, const char *call),
+                const void *box);
 /* The job is over, and all is quiet. */
 void judge_over(void);
 
