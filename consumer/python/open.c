@@ -103,15 +103,34 @@ enum pace open_away(void *owner)
     return session_enter(session, OPENING);
 }
 
+static bool is_call(const struct python_session *session, struct view running,
+                    struct view call)
+{
+    struct call_name name = session_call_name(session, call);
+    return view_is(running, name.text);
+}
+
+/* Whether this request wants the outcome of the call that runs: the link was
+ * lost while it ran, or an earlier attempt has sent it. It is the call itself,
+ * or an earlier one that runs again. */
+static bool is_awaited(const struct python_session *session,
+                       struct view running)
+{
+    const struct session_request *request = &session->request;
+    for (size_t i = 0; i < request->earlier.count; i++)
+        if (is_call(session, running, request->earlier.cells[i].call))
+            return true;
+    return session->run.progress != CALL_UNSENT &&
+           is_call(session, running, request->call);
+}
+
 /* A cell of an attempt that lost the job, or of a job that ended meanwhile: it
  * may wait for a tool whose answer nobody will send, and all that this attempt
  * asks for would wait behind it. */
-static bool is_obsolete(const struct python_session *session, struct view call)
+static bool is_obsolete(const struct python_session *session,
+                        struct view running)
 {
-    struct call_name own = session_call_name(session, session->request.call);
-    bool awaited = session->request.verb == SESSION_RUN &&
-                   session->request.intended && view_is(call, own.text);
-    return call.len > 0 && !awaited;
+    return running.len > 0 && !is_awaited(session, running);
 }
 
 static void on_opened(void *owner, const struct frame *frame)

@@ -104,6 +104,16 @@ def test_what_nobody_heard_comes_when_the_link_is_there_again(stack):
     assert cell["result"] == "2" and "notes" not in cell
 
 
+def test_a_cell_goes_on_when_the_link_is_there_again_while_it_runs(stack):
+    code = f"import time\nprint({MARK.decode()!r}, flush=True)\ntime.sleep(3)\n2"
+    job = stack.submit(kind="code", cells=[code], session="s")
+    assert stack.link.broken.wait(60)
+    stack.link.mended.set()
+    [cell] = stack.result(job)["cells"]
+    assert (cell["status"], cell["state"]) == ("ok", "kept"), cell
+    assert cell["result"] == "2"
+
+
 def test_what_was_too_much_to_keep_is_told(stack):
     """24 MiB of a session are kept: three of seven, and of the streams a part."""
     code = f"""{SHOW}
