@@ -12,6 +12,7 @@ enum {
     PAUSE_MS = 1000, /* before the second question; then doubled, up to: */
     MOST_PAUSE_MS = 10 * 1000,
     PATIENCE_MS = 600 * 1000, /* for all, where the endpoint has no total_ms */
+    LEAST_TRIES = 3, /* also of a job whose requests may be tried less often */
 };
 
 /* A reply that its endpoint keeps, from when its id is known until it has come
@@ -30,6 +31,7 @@ struct reply_retrieval {
                           not yet */
     uint64_t pause_ms; /* before the next question */
     uint64_t tries;    /* attempt->retries.tries then: of the request itself */
+    unsigned int away; /* how often the endpoint could not be asked */
 };
 
 static struct view id_of(const struct reply_retrieval *retrieval)
@@ -270,7 +272,8 @@ enum pace step_retrieved(void *owner)
     if (retrieval->what == RETRIEVED_UNFINISHED)
         return ask_later(turn);
     if (retrieval->what == RETRIEVED_AWAY &&
-        !wait_is_spent(attempt, &failure.why))
+        (++retrieval->away < LEAST_TRIES ||
+         !wait_is_spent(attempt, &failure.why)))
         return turn_delay(
             turn, wait_retry(attempt, &failure.why, failure.retry_after_ms),
             &failure.why, TURN_RETRIEVING);
