@@ -1,4 +1,5 @@
-/* passage.c - the passages of a message. */
+/* passage.c - splits a message into passages: prose, reasoning, code, answers.
+ */
 #include "consumer/conversation/passage.h"
 
 #include "consumer/conversation/markdown.h"

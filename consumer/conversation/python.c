@@ -1,4 +1,4 @@
-/* python.c - whether bytes may be whole Python, without a parser. */
+/* python.c - tells whether a text may be whole Python, without a parser. */
 #include "consumer/conversation/python.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* python.h - whether bytes may be whole Python, without a parser.
+/* python.h - tells whether a text may be whole Python, without a parser.
  *
  * Follows strings, comments, brackets and continued lines as Python 3.11 does:
  * enough to tell that a text stops in the middle of something, not that it is

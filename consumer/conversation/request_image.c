@@ -1,4 +1,5 @@
-/* request_image.c - images that a model which sees is shown. */
+/* request_image.c - chooses the images of a request, and puts them into its
+ * messages. */
 #include "consumer/conversation/request_image.h"
 
 #include <openssl/evp.h>

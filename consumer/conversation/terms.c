@@ -1,4 +1,5 @@
-/* terms.c - what an operator has set that a conversation depends on. */
+/* terms.c - writes, reads and compares the terms: the operator's settings that
+ * a conversation depends on. */
 #include "consumer/conversation/terms.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* entry.c - what an operator sets up in a JSON file, an entry a name. */
+/* entry.c - reads a JSON file of the operator: a map from names to entries. */
 #include "consumer/model/entry.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* today.c - the terms of a recorded job. */
+/* today.c - the terms of a recorded job, as they would be today. */
 #include "consumer/replay/today.h"
 
 #include <stdlib.h>

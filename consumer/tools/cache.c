@@ -1,4 +1,5 @@
-/* cache.c - answers that are good for a while. */
+/* cache.c - a bounded cache of the answers of tools, each with a time to live.
+ */
 #include "consumer/tools/cache.h"
 
 #include <stdlib.h>

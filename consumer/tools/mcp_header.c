@@ -1,4 +1,4 @@
-/* mcp_header.c - parts of a request that are in its headers as well. */
+/* mcp_header.c - the parts of an MCP request that its headers repeat. */
 #include "consumer/tools/mcp_header.h"
 
 #include <ctype.h>

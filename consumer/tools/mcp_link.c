@@ -1,4 +1,5 @@
-/* mcp_link.c - opens a server.
+/* mcp_link.c - connects to an MCP server, and finds out its version of the
+ * protocol.
  *
  * Those that wait are told by an alarm, not by the function that ends the
  * opening: so nothing is called from inside mcp_link_join(), and a callback may

@@ -1,4 +1,5 @@
-/* search_provider.c - who is asked what the web has, and how. */
+/* search_provider.c - the search services: what each is asked, and how its
+ * answer is read. */
 #include "consumer/tools/search_provider.h"
 
 #include <ctype.h>

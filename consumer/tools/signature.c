@@ -1,4 +1,5 @@
-/* signature.c - requests that the operator's own servers can check. */
+/* signature.c - signs requests, so that the operator's own servers can check
+ * them. */
 #include "consumer/tools/signature.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* signature.h - requests that the operator's own servers can check.
+/* signature.h - signs requests, so that the operator's own servers can check
+ * them.
  *
  *   "sign": {"secret": "${ORDERS_SECRET}", "key_id": "quern-2026"}
  *

@@ -198,7 +198,9 @@ class Studio:
             ), f"it has no {words!r}; it is {path.name}"
         for hidden in (str(self.own), self.stack.folder, os.uname().nodename + "-"):
             assert hidden not in found, f"it tells {hidden}"
-        assert len(found) < LARGEST, f"it has {len(found)} bytes"
+        assert len(found) < LARGEST, (
+            f"it has {len(found)} bytes, and may have {LARGEST}: leave this case to a scenario"
+        )
         return shutil.copy(path, self.folder)
 
     def save(self, scene, path):
