@@ -32,21 +32,44 @@ static void compose(struct buf *line, const char *what, json_t *rest)
     buf_add(line, VIEW("\n"));
 }
 
-void log_line(const char *what, const char *format, ...)
+/* jansson refuses text that is not UTF-8: the line is still written. */
+static json_t *log_pack(const char *format, va_list arguments)
 {
-    va_list arguments;
-    va_start(arguments, format);
     json_error_t fault;
     json_t *rest = json_vpack_ex(&fault, 0, format, arguments);
-    va_end(arguments);
-    /* jansson refuses text that is not UTF-8: the line is still written. */
-    if (!rest)
-        rest = json_pack("{s:s}", "fault", fault.text);
+    return rest ? rest : json_pack("{s:s}", "fault", fault.text);
+}
+
+static void log_write(const char *what, json_t *rest)
+{
     CLEANUP(buf_finish) struct buf line;
     compose(&line, what, rest);
     /* In one call: other processes may write there, too. */
     fwrite(line.data, 1, line.len, stderr);
     json_decref(rest);
+}
+
+void log_line(const char *what, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    json_t *rest = log_pack(format, arguments);
+    va_end(arguments);
+    log_write(what, rest);
+}
+
+void log_job_line(const char *job, const char *trace, const char *what,
+                  const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    json_t *rest = log_pack(format, arguments);
+    va_end(arguments);
+    json_t *line = json_pack("{s:s, s:s*}", "job", job, "trace",
+                             *trace == '\0' ? NULL : trace);
+    json_object_update(line, rest);
+    json_decref(rest);
+    log_write(what, line);
 }
 
 /* ------------------------------------------------------------ one loop turn */

@@ -12,6 +12,12 @@
  * or a model. */
 void log_line(const char *what, const char *format, ...);
 
+/* The same of a job: {"at", "what", "job", "trace", ...}. trace: the id of its
+ * trace, 32 hexadecimal digits; "": it has none, and the line has no member of
+ * that name. */
+void log_job_line(const char *job, const char *trace, const char *what,
+                  const char *format, ...);
+
 /* From now on lines are gathered, and written once in each iteration of the
  * loop, before it waits, and at a failed assertion: a busy consumer has many.
  * The caller closes turn when the loop has run out. */

@@ -82,10 +82,11 @@ void retrieve_forget(struct model_turn *turn)
 void retrieve_cancel(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
+    const struct trace trace = job_trace(&attempt->job);
     if (!turn->retrieval)
         return;
     retrieval_cancel(attempt->consumer->http, attempt->endpoint,
-                     id_of(turn->retrieval));
+                     id_of(turn->retrieval), &trace);
     retrieve_forget(turn);
 }
 
@@ -209,10 +210,10 @@ static void on_done(void *owner, enum retrieval_outcome what,
     if (failure)
         retrieval->failure = *failure;
     tell_endpoint(turn, what, failure);
-    log_line("model.retrieved", "{s:s, s:s, s:s, s:s}", "job",
-             attempt->origin.id, "model", attempt->endpoint->name, "reply",
-             reply ? "fetched" : failure->why.code, "why",
-             reply ? "" : failure->why.text);
+    log_job_line(ATTEMPT_LOG(attempt), "model.retrieved", "{s:s, s:s, s:s}",
+                 "model", attempt->endpoint->name, "reply",
+                 reply ? "fetched" : failure->why.code, "why",
+                 reply ? "" : failure->why.text);
     if (reply) {
         stay(turn);
         turn_count(turn, COUNT_RECOVERED);
@@ -248,10 +249,11 @@ static enum pace ask_later(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
     struct reply_retrieval *retrieval = turn->retrieval;
+    const struct trace trace = job_trace(&attempt->job);
     uint64_t waited_ms = attempt_now_ms(attempt) - retrieval->since_ms;
     if (waited_ms >= patience_ms(turn)) {
         retrieval_cancel(attempt->consumer->http, attempt->endpoint,
-                         id_of(retrieval));
+                         id_of(retrieval), &trace);
         return do_without(turn);
     }
     uint64_t pause = retrieval->pause_ms;
@@ -288,6 +290,7 @@ static void fetch(struct model_turn *turn)
         .on_text = on_text, .on_reasoning = on_reasoning, .on_done = on_done
     };
     struct attempt *attempt = turn->activity.attempt;
+    const struct trace trace = job_trace(&attempt->job);
     struct reply_retrieval *retrieval = turn->retrieval;
     if (retrieval->since_ms == 0) {
         retrieval->since_ms = attempt_now_ms(attempt);
@@ -299,7 +302,7 @@ static void fetch(struct model_turn *turn)
     retrieve_stop(turn);
     retrieval->running =
         retrieval_new(attempt->consumer->http, attempt->endpoint,
-                      id_of(retrieval), events, turn);
+                      id_of(retrieval), &trace, events, turn);
 }
 
 enum pace enter_retrieving(void *owner)

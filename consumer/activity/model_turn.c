@@ -229,9 +229,8 @@ static bool fall_back(struct model_turn *turn, const char *why)
         endpoint_free(next);
         return false;
     }
-    log_line("model.fallback", "{s:s, s:s, s:s, s:s}", "job",
-             attempt->origin.id, "from", attempt->endpoint->name, "to", name,
-             "why", why);
+    log_job_line(ATTEMPT_LOG(attempt), "model.fallback", "{s:s, s:s, s:s}",
+                 "from", attempt->endpoint->name, "to", name, "why", why);
     endpoint_free(attempt->endpoint);
     attempt->endpoint = next;
     images_drop(turn); /* they were chosen for the other one */
@@ -381,7 +380,10 @@ static bool make_call(struct model_turn *turn, enum ask_kind ask_kind,
     struct terms terms = attempt_terms(attempt);
     const struct request_context context = images_context(turn, ask_kind);
     struct model_plan *plan = &turn->plan;
-    if (decide_request(&attempt->conversation, &terms, &context, plan, err))
+    bool made =
+        decide_request(&attempt->conversation, &terms, &context, plan, err);
+    plan->request.trace = job_trace(&attempt->job);
+    if (made)
         turn->call = model_call_new(
             attempt->consumer->http, attempt->endpoint, &plan->request,
             plan->purpose == PURPOSE_SUMMARY ? unheard : events, turn, err);
@@ -480,8 +482,8 @@ static enum pace write_forgone(struct model_turn *turn)
     struct event_data data = { .turn = next_turn(turn),
                                .error = result_error_of(why) };
     struct buf bytes;
-    log_line("history.dropped", "{s:s, s:s, s:s}", "job", attempt->origin.id,
-             "code", why->code, "why", why->text);
+    log_job_line(ATTEMPT_LOG(attempt), "history.dropped", "{s:s, s:s}", "code",
+                 why->code, "why", why->text);
     return encode_asking(turn, &record, &bytes)
                ? turn_write_record(turn, &bytes, NULL, "history.dropped", &data)
                : WAIT;

@@ -51,8 +51,8 @@ static enum pace step_claimed(void *owner)
 static void recall_forget(struct attempt *attempt, const char *why)
 {
     struct session_record *record = &session_memo(attempt->session)->record;
-    log_line("session.history_lost", "{s:s, s:s}", "job", attempt->origin.id,
-             "why", why);
+    log_job_line(ATTEMPT_LOG(attempt), "session.history_lost", "{s:s}", "why",
+                 why);
     record->history = (struct view){ 0 };
     record->history_bytes = record->exchanges = 0;
 }

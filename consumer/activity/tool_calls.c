@@ -202,6 +202,7 @@ static bool prepare_use(struct tool_use *use, struct view arguments,
         .tenant = names_or_default(job->tenant),
         .session = job->session,
         .metadata = job->metadata,
+        .trace = job_trace(job),
     };
     use->made = tool_call_new(&use->attempt->consumer->tool_host, use->tool,
                               &caller, arguments, on_done, use, err);

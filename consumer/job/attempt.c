@@ -150,8 +150,7 @@ static void on_entered(void *owner)
 void attempt_overdue(struct attempt *attempt, const char *state,
                      uint64_t limit_ms, bool redis)
 {
-    log_line("job.overdue", "{s:s, s:s}", "job", attempt->origin.id, "state",
-             state);
+    log_job_line(ATTEMPT_LOG(attempt), "job.overdue", "{s:s}", "state", state);
     if (session_waits(attempt->session)) {
         /* Another job has the session: no fault of this one, and it gives up
          * its slot. */
@@ -287,8 +286,8 @@ static bool is_lost(const struct err *why)
 
 static void log_refused(const struct attempt *attempt, const struct err *why)
 {
-    log_line("job.refused", "{s:s, s:s, s:s}", "job", attempt->origin.id,
-             "code", why->code, "why", why->text);
+    log_job_line(ATTEMPT_LOG(attempt), "job.refused", "{s:s, s:s}", "code",
+                 why->code, "why", why->text);
 }
 
 enum pace attempt_fail(struct attempt *attempt, const struct err *why)
@@ -314,8 +313,8 @@ bool attempt_is_deserted(const struct attempt *attempt, const struct err *why)
 
 enum pace attempt_hand_back(struct attempt *attempt, const struct err *why)
 {
-    log_line("job.handed_back", "{s:s, s:s}", "job", attempt->origin.id, "why",
-             why->text);
+    log_job_line(ATTEMPT_LOG(attempt), "job.handed_back", "{s:s}", "why",
+                 why->text);
     if (attempt->stop < STOP_RELEASE)
         attempt->stop = STOP_RELEASE;
     return AGAIN; /* heed_stop() comes first */
@@ -548,11 +547,11 @@ static void print(const struct consumer *consumer, size_t slot)
     const struct attempt *attempt = consumer->slots[slot];
     if (!attempt)
         return;
-    log_line("state.attempt", "{s:s, s:s, s:I, s:I, s:I}", "job",
-             attempt->origin.id, "state", attempt_state_name(attempt),
-             "attempt", (json_int_t)attempt->origin.number, "turn",
-             (json_int_t)attempt->conversation.turn, "records",
-             (json_int_t)attempt->conversation.records);
+    log_job_line(ATTEMPT_LOG(attempt), "state.attempt", "{s:s, s:I, s:I, s:I}",
+                 "state", attempt_state_name(attempt), "attempt",
+                 (json_int_t)attempt->origin.number, "turn",
+                 (json_int_t)attempt->conversation.turn, "records",
+                 (json_int_t)attempt->conversation.records);
 }
 
 /* Running one attempt may end it, so each slot is looked at again. */

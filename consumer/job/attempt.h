@@ -82,6 +82,7 @@ struct facts {
  * once. */
 struct origin {
     char id[ID_LEN + 1];
+    char trace[TRACE_ID_LEN + 1]; /* the id of the job's trace; "": none */
     uint64_t epoch;      /* of this start: Redis refuses writes of older ones */
     uint64_t number;     /* of the attempt, from 1 */
     uint64_t queued_ms;  /* from the submit until this start */
@@ -187,6 +188,9 @@ extern const struct jobs attempts;
  * machine is run at once, unless this is called from inside of it; so the
  * attempt may be gone when this returns. */
 void attempt_stop(struct attempt *attempt, enum stop_reason stop);
+
+/* The first two arguments of log_job_line(). */
+#define ATTEMPT_LOG(attempt) (attempt)->origin.id, (attempt)->origin.trace
 
 /* Borrows the id of the attempt. */
 struct job_lease attempt_lease(const struct attempt *attempt);

@@ -63,8 +63,8 @@ enum pace step_saved(void *owner)
     if (attempt->stop == STOP_NONE && attempt_is_deserted(attempt, fault))
         return attempt_hand_back(attempt, fault);
     if (fault->kind != ERR_NONE) {
-        log_line("session.unsaved", "{s:s, s:s}", "job", attempt->origin.id,
-                 "why", fault->text);
+        log_job_line(ATTEMPT_LOG(attempt), "session.unsaved", "{s:s}", "why",
+                     fault->text);
         attempt->ending.unsaved = view_of(fault->text);
     }
     return machine_go(&attempt->machine, FINISHING);
@@ -149,11 +149,12 @@ enum pace step_finished(void *owner)
 {
     struct attempt *attempt = owner;
     const struct job_outcome *ending = &attempt->ending;
-    log_line("job.finished", "{s:s, s:s, s:s, s:s, s:I, s:I}", "job",
-             attempt->origin.id, "status", job_state_names[ending->status],
-             "code", ending->why.code, "why", ending->why.text, "turns",
-             (json_int_t)attempt->conversation.turn, "ms",
-             (json_int_t)ending->total_ms);
+    log_job_line(ATTEMPT_LOG(attempt), "job.finished",
+                 "{s:s, s:s, s:s, s:I, s:I}", "status",
+                 job_state_names[ending->status], "code", ending->why.code,
+                 "why", ending->why.text, "turns",
+                 (json_int_t)attempt->conversation.turn, "ms",
+                 (json_int_t)ending->total_ms);
     return machine_go(&attempt->machine, ENDED);
 }
 
@@ -182,7 +183,7 @@ enum pace enter_releasing(void *owner)
 enum pace step_released(void *owner)
 {
     struct attempt *attempt = owner;
-    log_line("job.released", "{s:s}", "job", attempt->origin.id);
+    log_job_line(ATTEMPT_LOG(attempt), "job.released", "{}");
     return machine_go(&attempt->machine, ENDED);
 }
 
@@ -206,7 +207,7 @@ enum pace enter_parking(void *owner)
 enum pace step_parked(void *owner)
 {
     struct attempt *attempt = owner;
-    log_line("job.parked", "{s:s, s:I}", "job", attempt->origin.id, "wait_ms",
-             (json_int_t)attempt->retries.wait_ms);
+    log_job_line(ATTEMPT_LOG(attempt), "job.parked", "{s:I}", "wait_ms",
+                 (json_int_t)attempt->retries.wait_ms);
     return machine_go(&attempt->machine, ENDED);
 }

@@ -103,6 +103,8 @@ static void keep_origin(struct attempt *attempt, const struct take_reply *start)
     origin->has_no_deadline = start->deadline_at == 0;
     origin->facts = facts_of(start, &attempt->arena);
     origin->body = buf_copy(start->body);
+    struct view trace = job_trace_id(buf_view(&origin->body), &attempt->arena);
+    snprintf(origin->trace, sizeof(origin->trace), "%.*s", VIEW_ARG(trace));
     keep_journal(origin, start);
 }
 
@@ -147,11 +149,11 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
     attempt->retries.tries = start->errors;
     attempt->tools.toolset = toolset_hold(consumer->toolset);
     begin_writing(attempt);
-    log_line("job.started", "{s:s, s:I, s:I, s:I, s:I}", "job",
-             attempt->origin.id, "attempt", (json_int_t)attempt->origin.number,
-             "epoch", (json_int_t)attempt->origin.epoch, "records",
-             (json_int_t)start->records, "queued_ms",
-             (json_int_t)attempt->origin.queued_ms);
+    log_job_line(ATTEMPT_LOG(attempt), "job.started", "{s:I, s:I, s:I, s:I}",
+                 "attempt", (json_int_t)attempt->origin.number, "epoch",
+                 (json_int_t)attempt->origin.epoch, "records",
+                 (json_int_t)start->records, "queued_ms",
+                 (json_int_t)attempt->origin.queued_ms);
     if (start->cancel)
         attempt->stop = STOP_CANCEL; /* the first step ends it */
     else if (consumer->mode != MODE_SERVING)

@@ -50,9 +50,9 @@ bool wait_is_spent(const struct attempt *attempt, const struct err *why)
 
 static void log_wait(const struct attempt *attempt, const struct err *why)
 {
-    log_line("job.retrying", "{s:s, s:s, s:s, s:I}", "job", attempt->origin.id,
-             "code", why->code, "why", why->text, "wait_ms",
-             (json_int_t)attempt->retries.wait_ms);
+    log_job_line(ATTEMPT_LOG(attempt), "job.retrying", "{s:s, s:s, s:I}",
+                 "code", why->code, "why", why->text, "wait_ms",
+                 (json_int_t)attempt->retries.wait_ms);
 }
 
 void wait_tell(struct attempt *attempt, const struct err *why)
@@ -170,8 +170,8 @@ bool approval_wait_is_due(struct attempt *attempt)
         decide_approval(&attempt->conversation, &terms, &why);
     if (!call)
         return false;
-    log_line("approval.asked", "{s:s, s:s, s:s}", "job", attempt->origin.id,
-             "call", call->id, "tool", call->tool);
+    log_job_line(ATTEMPT_LOG(attempt), "approval.asked", "{s:s, s:s}", "call",
+                 call->id, "tool", call->tool);
     leave_session(attempt);
     write_question(attempt, &terms, call, &why);
     attempt->approval.call = call;

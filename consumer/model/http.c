@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "consumer/model/trace_header.h"
+
 enum {
     /* On one HTTP/2 connection, as far as the server allows; curl's own bound
      * of 100 would open a connection for every further one. */
@@ -666,12 +668,18 @@ static void set_transport(CURL *easy, const struct http_request *request)
 
 /* "Expect:" keeps curl from waiting for a "100 Continue" before it sends a long
  * body: model endpoints never send one. */
-static struct curl_slist *make_headers(const char *const *lines)
+static struct curl_slist *make_headers(const struct http_request *request)
 {
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    const char *const *lines = request->headers;
+    struct trace_lines trace;
 
     for (; lines && *lines; lines++)
         list = curl_slist_append(list, *lines);
+    if (trace_header_write(&trace, &request->trace, request->headers))
+        list = curl_slist_append(list, trace.parent);
+    if (*trace.state != '\0')
+        list = curl_slist_append(list, trace.state);
     return list;
 }
 
@@ -704,7 +712,7 @@ static void set_content(struct http_call *call,
 {
     CURL *easy = call->easy;
 
-    call->headers = make_headers(request->headers);
+    call->headers = make_headers(request);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
     if (request->body.len > 0) {
         call->unsent = request->body;

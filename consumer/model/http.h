@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <uv.h>
 
+#include "schemas/message/trace.h"
 #include "schemas/message/view.h"
 
 struct http;
@@ -42,6 +43,10 @@ uint64_t http_header_time(const struct http_headers *headers);
 struct http_request {
     const char *url;
     const char *const *headers; /* "Name: value" lines, NULL ends; or NULL */
+    struct trace trace;         /* of the job that it is made for: becomes the
+                                   headers traceparent, with a parent id of its
+                                   own, and tracestate, unless headers has them;
+                                   borrowed for the start */
     struct view body;           /* empty: GET, else POST; borrowed until
                                    on_sent(), or else to the end */
     /* All of body has been given to curl and may be freed; or NULL. Not called

@@ -320,6 +320,7 @@ static void send_body(struct model_call *call)
     const struct model_endpoint *endpoint = call->endpoint;
     CLEANUP(model_head_finish) struct model_head head;
     struct http_request request = { .headers = head.lines,
+                                    .trace = call->request.trace,
                                     .body = buf_view(&call->body),
                                     .on_sent = on_sent,
                                     .on_headers = on_headers,

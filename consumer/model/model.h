@@ -37,6 +37,7 @@ struct model_request {
     uint64_t max_tokens; /* of the reply; 0: the endpoint's own bound */
     bool last;           /* no tool may be called any more; they are shown all
                             the same, since the history has calls */
+    struct trace trace;  /* of the job; what it points to outlives the call */
     bool pictures;       /* messages hold some, so they are not kept while the
                             model is waited for: see model_failure.anew */
 };

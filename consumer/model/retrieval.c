@@ -196,6 +196,7 @@ static void on_done(void *owner, const struct http_response *response)
 
 struct retrieval *retrieval_new(struct http *http,
                                 struct model_endpoint *endpoint, struct view id,
+                                const struct trace *trace,
                                 struct retrieval_events events, void *owner)
 {
     struct retrieval *retrieval = calloc(1, sizeof(*retrieval));
@@ -215,6 +216,7 @@ struct retrieval *retrieval_new(struct http *http,
     model_head_make(&head, endpoint, path);
     struct http_request request = { .url = head.url,
                                     .headers = head.lines,
+                                    .trace = *trace,
                                     .first_byte_ms = ANSWER_MS,
                                     .idle_ms = ANSWER_MS,
                                     .total_ms = TOTAL_MS,
@@ -253,7 +255,7 @@ static void on_cancelled(void *owner, const struct http_response *response)
 }
 
 void retrieval_cancel(struct http *http, const struct model_endpoint *endpoint,
-                      struct view id)
+                      struct view id, const struct trace *trace)
 {
     CLEANUP(model_head_finish) struct model_head head = { 0 };
     char path[MAX_PATH];
@@ -264,6 +266,7 @@ void retrieval_cancel(struct http *http, const struct model_endpoint *endpoint,
     model_head_make(&head, endpoint, path);
     struct http_request request = { .url = head.url,
                                     .headers = head.lines,
+                                    .trace = *trace,
                                     .body = VIEW("{}"),
                                     .first_byte_ms = ANSWER_MS,
                                     .total_ms = ANSWER_MS,

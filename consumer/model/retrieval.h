@@ -46,9 +46,10 @@ struct retrieval;
 bool retrieval_knows(const struct model_endpoint *endpoint, struct view id);
 
 /* Asks for the reply; retrieval_knows() must be true. Takes a reference to the
- * endpoint; the http must outlive the retrieval. */
+ * endpoint; the http must outlive the retrieval. trace: of the job. */
 struct retrieval *retrieval_new(struct http *http,
                                 struct model_endpoint *endpoint, struct view id,
+                                const struct trace *trace,
                                 struct retrieval_events events, void *owner);
 
 /* Cancels it, at any time, also from its own callbacks; nothing is reported
@@ -58,6 +59,6 @@ void retrieval_free(struct retrieval *retrieval);
 /* Tells the endpoint that nobody wants the reply any more, if it would go on
  * making it (KEEPS_MAKING). Once, without waiting for an answer. */
 void retrieval_cancel(struct http *http, const struct model_endpoint *endpoint,
-                      struct view id);
+                      struct view id, const struct trace *trace);
 
 #endif

@@ -28,6 +28,7 @@
 #include "schemas/message/buf.h"
 #include "schemas/message/err.h"
 #include "schemas/message/field.h"
+#include "schemas/message/trace.h"
 #include "schemas/message/view.h"
 
 enum {
@@ -67,6 +68,7 @@ struct headers {
 struct caller {
     struct view job, tenant, session; /* empty: there is none */
     struct list metadata;             /* of struct pair */
+    struct trace trace;               /* goes with the operator's tools only */
 };
 
 /* value: {name: text}. Error: bad_setting; it never repeats a value. What was

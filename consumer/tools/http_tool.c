@@ -302,6 +302,7 @@ static void http_tool_start(struct tool_call *call)
     struct http_request request = {
         .url = asking->url.data,
         .headers = (const char *const *)lines.items,
+        .trace = tool_call_caller(call)->trace,
         .body = buf_view(&asking->body),
         .first_byte_ms = tool->total_ms,
         .idle_ms = tool->total_ms,

@@ -21,6 +21,7 @@ struct mcp_exchange {
     struct http_call *http;
     struct buf body; /* of the request; http borrows it to the end */
     struct mcp_reply reply;
+    struct trace trace;
     struct buf head; /* the first bytes of the answer, for the sentence */
     bool is_call;    /* of a tool: the server is told when it is given up */
     bool notice;
@@ -146,7 +147,7 @@ static size_t notices_of(const struct mcp_server *server)
     return count;
 }
 
-static void post_notice(struct mcp_notice *notice)
+static void post_notice(struct mcp_notice *notice, const struct trace *trace)
 {
     static const struct http_events events = { on_ignored, on_told };
     const struct mcp_server *server = notice->server;
@@ -156,6 +157,7 @@ static void post_notice(struct mcp_notice *notice)
     struct http_request request = {
         .url = server->url,
         .headers = (const char *const *)lines.items,
+        .trace = *trace,
         .body = view_of(notice->body),
         .first_byte_ms = NOTICE_MS,
         .idle_ms = NOTICE_MS,
@@ -166,11 +168,12 @@ static void post_notice(struct mcp_notice *notice)
     header_lines_finish(&lines);
 }
 
-/* Sends a notification, or an answer to a request of the server. Dropped when
- * too many are on their way: a server could make us send without end. message:
- * taken. */
-static void mcp_tell(struct mcp_server *server, json_t *message)
+/* Sends a notification about the exchange, or an answer to what the server has
+ * asked meanwhile. Dropped when too many are on their way: a server could make
+ * us send without end. message: taken. */
+static void mcp_tell(struct mcp_exchange *exchange, json_t *message)
 {
+    struct mcp_server *server = exchange->server;
     if (!server->http || notices_of(server) >= MCP_MOST_NOTICES) {
         json_decref(message);
         return;
@@ -184,7 +187,7 @@ static void mcp_tell(struct mcp_server *server, json_t *message)
     json_object_set_new(message, "jsonrpc", json_string("2.0"));
     notice->body = json_dumps(message, JSON_COMPACT);
     json_decref(message);
-    post_notice(notice);
+    post_notice(notice, &exchange->trace);
 }
 
 void mcp_hush(struct mcp_server *server)
@@ -202,10 +205,9 @@ static void on_asked(void *owner, const json_t *id, const char *method)
     struct mcp_exchange *exchange = owner;
     json_t *copy = json_deep_copy(id);
     if (strcmp(method, "ping") == 0)
-        mcp_tell(exchange->server,
-                 json_pack("{s:o, s:{}}", "id", copy, "result"));
+        mcp_tell(exchange, json_pack("{s:o, s:{}}", "id", copy, "result"));
     else
-        mcp_tell(exchange->server,
+        mcp_tell(exchange,
                  json_pack("{s:o, s:{s:i, s:s}}", "id", copy, "error", "code",
                            METHOD_NOT_FOUND, "message", "Method not found"));
 }
@@ -286,11 +288,10 @@ static void mcp_exchange_judge(struct mcp_exchange *exchange,
 static void tell_cancelled(struct mcp_exchange *exchange)
 {
     if (exchange->is_call && exchange->era == MCP_LEGACY)
-        mcp_tell(exchange->server,
-                 json_pack("{s:s, s:{s:I, s:s}}", "method",
-                           "notifications/cancelled", "params", "requestId",
-                           exchange->reply.id, "reason",
-                           "nobody waits for it any more"));
+        mcp_tell(exchange, json_pack("{s:s, s:{s:I, s:s}}", "method",
+                                     "notifications/cancelled", "params",
+                                     "requestId", exchange->reply.id, "reason",
+                                     "nobody waits for it any more"));
 }
 
 static void on_done(void *owner, const struct http_response *response)
@@ -332,6 +333,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
     exchange->era = request->era;
     exchange->answered = answered;
     exchange->owner = owner;
+    exchange->trace = request->trace;
     exchange->is_call = request->name != NULL;
     exchange->notice = request->notice;
     mcp_reply_init(&exchange->reply, ++server->last_id, MCP_REPLY_BYTES,
@@ -341,6 +343,7 @@ struct mcp_exchange *mcp_ask(struct mcp_server *server,
     struct http_request http = {
         .url = server->url,
         .headers = (const char *const *)lines.items,
+        .trace = request->trace,
         .body = buf_view(&exchange->body),
         .first_byte_ms = request->total_ms,
         .idle_ms = request->total_ms,

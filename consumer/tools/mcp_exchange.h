@@ -19,6 +19,8 @@ struct mcp_request {
     const char *name; /* of the tool; NULL: no call of a tool */
     const struct header_lines *more;     /* headers; borrowed for the start */
     const struct header_lines *identity; /* those that name the job; the same */
+    struct trace trace; /* of the job that it is made for, which outlives it;
+                           empty: for the server itself */
     uint64_t total_ms;
 };
 

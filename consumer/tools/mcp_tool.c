@@ -304,6 +304,7 @@ static void mcp_tool_ask(struct mcp_call *calling)
         .name = tool->remote,
         .more = &more,
         .identity = &calling->identity,
+        .trace = tool_call_caller(calling->call)->trace,
         .total_ms = server->total_ms,
     };
     calling->serial = tool->link->serial;

@@ -43,6 +43,10 @@ static const struct field event_data_fields[] = {
          "The first 4 KiB of the answer"),
     UINT(event_data, from, 0, MAX_NUMBER, "Of a gap, the first seq"),
     UINT(event_data, to, 0, MAX_NUMBER, "Of a gap, the last seq"),
+    TEXT(event_data, traceparent, 0, MAX_NAME_BYTES,
+         "The trace of the job (W3C Trace Context)"),
+    TEXT(event_data, tracestate, 0, MAX_TRACESTATE_BYTES,
+         "What stands beside traceparent"),
 };
 const struct schema schema_event_data = {
     SCHEMA(event_data, "What happened; the members depend on type."),

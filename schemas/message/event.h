@@ -37,6 +37,8 @@ struct event_data {
     struct view queue;         /* job.queued */
     struct view answer;        /* job.completed, incomplete: its first 4 KiB */
     uint64_t from, to;         /* gap: seq of the first and the last */
+    struct view traceparent;   /* job.queued, the first one: of the job */
+    struct view tracestate;    /* the same */
 };
 extern const struct schema schema_event_data;
 

@@ -187,6 +187,8 @@ static const struct field job_fields[] = {
         "How the model writes, within what the operator allows: temperature, "
         "top_p, top_k, min_p, presence_penalty, frequency_penalty, seed, stop "
         "(a text or a list), reasoning_effort, verbosity"),
+    TEXT(job, tracestate, 0, MAX_TRACESTATE_BYTES,
+         "W3C Trace Context, beside traceparent: up to 32 key=value"),
 };
 const struct schema schema_job = {
     SCHEMA(job, "What a producer asks for."),
@@ -545,47 +547,11 @@ static bool check_output(const struct job *job, struct err *err)
                    "output_schema is for a conversation");
 }
 
-static bool is_hex(struct view text, size_t from, size_t count, bool zeros)
-{
-    bool zero = true;
-
-    for (size_t i = from; i < from + count; i++) {
-        char c = text.data[i];
-
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-            return false;
-        zero = zero && c == '0';
-    }
-    return zeros || !zero;
-}
-
-/* version-trace-parent-flags, see https://www.w3.org/TR/trace-context/. A later
- * version than 00 may add something behind another '-'; version ff, and a trace
- * or a parent of zeros only, are not valid. */
-static bool is_traceparent(struct view text)
-{
-    enum { LEN = 55 };
-    const char *at = text.data;
-
-    if (text.len < LEN || at[2] != '-' || at[35] != '-' || at[52] != '-')
-        return false;
-    if (text.len > LEN && (memcmp(at, "00", 2) == 0 || at[LEN] != '-'))
-        return false;
-    return is_hex(text, 0, 2, true) && memcmp(at, "ff", 2) != 0 &&
-           is_hex(text, 3, 32, false) && is_hex(text, 36, 16, false) &&
-           is_hex(text, 53, 2, true);
-}
-
 static bool check_trace(const struct job *job, struct err *err)
 {
-    struct view text = job->traceparent;
+    struct trace trace = job_trace(job);
 
-    return text.len == 0 || is_traceparent(text) ||
-           err_set(err, ERR_REJECT, "bad_field",
-                   "traceparent is \"%.*s\", must be 00-<32 hexadecimal "
-                   "digits>-<16>-<2> in lower case, as W3C Trace Context has "
-                   "it",
-                   VIEW_ARG(view_head(text, 64)));
+    return trace_check(&trace, err);
 }
 
 static bool check_parameters(const struct job *job, struct err *err)
@@ -657,6 +623,36 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
            check_parameters(job, err) && job_check_names(job, err) &&
            check_files(job, err) && check_env(job, err) &&
            check_messages(job, err) && check_trace(job, err);
+}
+
+struct trace job_trace(const struct job *job)
+{
+    return (struct trace){ job->traceparent, job->tracestate };
+}
+
+struct traced {
+    struct view traceparent;
+};
+
+struct view job_trace_id(struct view bytes, struct arena *arena)
+{
+    static const struct field traced_fields[] = {
+        TEXT(traced, traceparent, 0, MAX_NAME_BYTES, "Of a job"),
+    };
+    static const struct schema schema_traced = {
+        SCHEMA(traced, "The part of a job by which the log names its trace."),
+        .max_bytes = MAX_JOB_BYTES,
+    };
+    struct traced found;
+    struct trace trace;
+
+    /* Most jobs have none, and need not be decoded for it. */
+    if (!memmem(bytes.data, bytes.len, "traceparent", strlen("traceparent")) ||
+        !message_decode(&schema_traced, bytes, &found, arena, NULL))
+        return (struct view){ 0 };
+    trace = (struct trace){ .parent = found.traceparent };
+    return trace_check(&trace, NULL) ? trace_id(trace.parent)
+                                     : (struct view){ 0 };
 }
 
 struct metadata {

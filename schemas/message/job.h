@@ -11,6 +11,7 @@
 #define SCHEMAS_MESSAGE_JOB_H
 
 #include "schemas/message/field.h"
+#include "schemas/message/trace.h"
 
 enum job_kind { JOB_CONVERSATION, JOB_CODE, JOB_SESSION };
 enum job_mode { MODE_TOOLS, MODE_CODEACT };
@@ -94,7 +95,8 @@ struct job {
     struct view idempotency_key; /* empty: none */
     uint64_t not_before;         /* ms since 1970; zero: at once */
     struct list metadata;        /* of struct pair, given back in the result */
-    struct view traceparent;     /* W3C Trace Context; empty: none */
+    struct view traceparent;     /* W3C Trace Context (trace.h); empty: none */
+    struct view tracestate;      /* beside it; empty: none */
     const msgpack_object *output_schema; /* a map that the answer has to fit;
                                             NULL: none */
     const msgpack_object *parameters;    /* a map, see sampling.h; NULL: none */
@@ -117,6 +119,12 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
  * result of a refused job returns them, too. No items when they cannot be read.
  */
 struct list job_metadata(struct view bytes, struct arena *arena);
+
+/* Borrows from the job. */
+struct trace job_trace(const struct job *job);
+/* The trace id of a job that may be wrong in everything else, so that the log
+ * names the trace of a refused job, too; borrowed from bytes. Empty: none. */
+struct view job_trace_id(struct view bytes, struct arena *arena);
 
 /* The name of a queue, a tool, a consumer, a schedule: 1 to MAX_NAME_BYTES of
  * [A-Za-z0-9._-], not . or .. */

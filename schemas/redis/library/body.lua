@@ -7,6 +7,7 @@
 
 local read_said -- what the job says of itself
 local metadata_in -- the bytes of its metadata
+local trace_in -- the trace that it belongs to
 local TOO_MANY = {} -- in place of an answer: the walk came to its bound
 
 do
@@ -214,6 +215,8 @@ do
     })
     local LIMITS = by_length({ "deadline_ms" })
     local METADATA = by_length({ "metadata" })
+    local TRACE = by_length({ "traceparent", "tracestate" })
+    local MAX_TRACEPARENT_BYTES, MAX_TRACESTATE_BYTES = 128, 512
 
     local function whole_map(bytes, wanted)
         left = MAX_VALUES
@@ -248,6 +251,31 @@ do
             said.files, refusal = read_files(bytes, found.files)
         end
         return not refusal and said or nil, refusal
+    end
+
+    local function trace_text(bytes, at, most, pattern)
+        local form, count, from = open(bytes, at or #bytes + 1)
+        if form ~= "text" or count > most then return nil end
+        return bytes:sub(from, from + count - 1):match(pattern)
+    end
+
+    -- traceparent and tracestate of the job, as far as an event may hold them,
+    -- else nil: the consumer checks them, and says what is wrong. No pairs give
+    -- them, because an older library refuses a pair that it does not know. Most
+    -- jobs have none, so they are not walked over: the member's name is searched
+    -- for behind its length (\171 is a fixstr of 11 bytes, \11 the length byte
+    -- of a longer form), a byte that is rare in text.
+    function trace_in(bytes)
+        if not (bytes:find("\171traceparent", 1, true)
+                or bytes:find("\11traceparent", 1, true)) then
+            return nil
+        end
+        local found = whole_map(bytes, TRACE)
+        if not found or found == TOO_MANY then return nil end
+        local parent = trace_text(bytes, found.traceparent,
+            MAX_TRACEPARENT_BYTES, "^%x%x%-%x+%-%x+%-%x%x[!-~]*$")
+        return parent, parent and trace_text(bytes, found.tracestate,
+            MAX_TRACESTATE_BYTES, "^[\t -~]+$")
     end
 
     -- The bytes of the job's metadata when a result may hold them, else nil.

@@ -13,7 +13,7 @@ local ABSENT = {
     entry = "", place = "", owner = "", cancel_reason = "", blobs = "",
     unique = "", reason = "", approval = "", approval_note = "",
     approval_mark = "", approval_call = "", approval_default = "",
-    approval_until = 0, reserved = "",
+    approval_until = 0, reserved = "", traceparent = "", tracestate = "",
 }
 local OF_JOB = { __index = ABSENT }
 -- The facts that beat needs, and those that event and journal need: these are
@@ -221,6 +221,10 @@ local function first_event(job)
     if job.not_before > job.submitted_at then
         data.not_before = job.not_before
     end
+    if job.traceparent ~= "" then
+        data.traceparent = job.traceparent
+        if job.tracestate ~= "" then data.tracestate = job.tracestate end
+    end
     return event_bytes(1, job.submitted_at, 0, "job.queued",
         cmsgpack.pack(data))
 end
@@ -235,9 +239,12 @@ end
 local function begin_events(job, now, type, data, pair)
     local beside, stream = job.root .. "copy", job.root .. "events:" .. job.id
     if pair.submitted_at ~= job.submitted_at or pair.queue ~= job.queue
-        or pair.not_before ~= job.not_before then
+        or pair.not_before ~= job.not_before
+        or pair.traceparent ~= job.traceparent
+        or pair.tracestate ~= job.tracestate then
         pair.submitted_at, pair.queue = job.submitted_at, job.queue
         pair.not_before = job.not_before
+        pair.traceparent, pair.tracestate = job.traceparent, job.tracestate
         pair[1] = first_event(job)
         pair[2] = event_bytes(2, now, job.attempts, type, data)
         redis.call("DEL", beside)

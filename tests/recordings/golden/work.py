@@ -202,6 +202,13 @@ CODE = [
         "1",
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     ),
+    code(
+        "trace-with-state",
+        "completed",
+        "1",
+        traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        tracestate="rojo=00f067aa0ba902b7,acme@quern=t61rcWkgMzE",
+    ),
     code("chinese", "completed", "print('四十二')", files={"表.csv": b"1"}),
     code(
         "library-is-broken", "failed internal", "1", before=[library_broken("journal")]

@@ -164,18 +164,36 @@ uint64_t host_timer_us(int host)
 
 /* --------------------------------------------------------------------- log */
 
+static void trace_log(const char *what, const char *format, va_list arguments)
+{
+    json_t *said = json_vpack_ex(NULL, 0, format, arguments);
+    char *text = json_dumps(said, JSON_COMPACT);
+    trace("    log %s %s", what, text == NULL ? "" : text);
+    free(text);
+    json_decref(said);
+}
+
 void log_line(const char *what, const char *format, ...)
 {
     va_list arguments;
     if (!world.tracing)
         return;
     va_start(arguments, format);
-    json_t *said = json_vpack_ex(NULL, 0, format, arguments);
+    trace_log(what, format, arguments);
     va_end(arguments);
-    char *text = json_dumps(said, JSON_COMPACT);
-    trace("    log %s %s", what, text == NULL ? "" : text);
-    free(text);
-    json_decref(said);
+}
+
+void log_job_line(const char *job, const char *id, const char *what,
+                  const char *format, ...)
+{
+    va_list arguments;
+    (void)job;
+    (void)id;
+    if (!world.tracing)
+        return;
+    va_start(arguments, format);
+    trace_log(what, format, arguments);
+    va_end(arguments);
 }
 
 void log_gather(uv_loop_t *of, uv_prepare_t *turn)

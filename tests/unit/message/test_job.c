@@ -14,6 +14,18 @@
 #define ID "'v':1,'id':'019aa5c8-1b2c-7000-8000-000000000000'"
 #define TALK ID ",'prompt':'hi'"
 #define SHA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define TRACED                                                                 \
+    "{" TALK ",'traceparent':"                                                 \
+    "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"               \
+    "'tracestate':'"
+#define MEMBERS_8(letter)                                                      \
+    letter "0=1," letter "1=1," letter "2=1," letter "3=1," letter             \
+           "4=1," letter "5=1," letter "6=1," letter "7=1"
+#define MEMBERS_32                                                             \
+    MEMBERS_8("a") "," MEMBERS_8("b") "," MEMBERS_8("c") "," MEMBERS_8("d")
+#define BYTES_64                                                               \
+    "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+#define BYTES_256 BYTES_64 BYTES_64 BYTES_64 BYTES_64
 #define FILE_OF(name) "{'name':'" name "','blob':'" SHA "'}"
 
 static const struct {
@@ -93,6 +105,46 @@ static const struct {
       "\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-x\", must be "
       "00-<32 hexadecimal "
       "digits>-<16>-<2> in lower case, as W3C Trace Context has it" },
+    { "a trace with its state",
+      TRACED "rojo=00f067aa0ba902b7, 9a@b-c=t6 1~\\t,,congo/x*_=,'}",
+      "bad_field",
+      "tracestate[3] is \"congo/x*_=\", must be key=value, as W3C Trace "
+      "Context "
+      "has it" },
+    { "a state with blanks and empty members",
+      TRACED "rojo=00f067aa0ba902b7, 9a@b-c=t6 1~\\t,,congo/x*_=!,'}", NULL,
+      NULL },
+    { "a state of 32 members", TRACED MEMBERS_32 "'}", NULL, NULL },
+    { "a state of 33 members", TRACED MEMBERS_32 ",z=1'}", "bad_field",
+      "tracestate has more than 32 members" },
+    { "a state of 513 bytes", TRACED BYTES_256 BYTES_256 "+'}", "too_large",
+      "tracestate is 513 bytes, the limit is 512" },
+    { "a key of 257 bytes", TRACED "k" BYTES_256 "=1'}", "bad_field",
+      "tracestate[0] is \"" BYTES_64
+      "\", must be key=value, as W3C Trace Context "
+      "has it" },
+    { "a key of a capital", TRACED "a=1,B=2'}", "bad_field",
+      "tracestate[1] is \"B=2\", must be key=value, as W3C Trace Context has "
+      "it" },
+    { "a key that begins with a digit", TRACED "9a=1'}", "bad_field",
+      "tracestate[0] is \"9a=1\", must be key=value, as W3C Trace Context has "
+      "it" },
+    { "a key with two systems", TRACED "a@b@c=1'}", "bad_field",
+      "tracestate[0] is \"a@b@c=1\", must be key=value, as W3C Trace Context "
+      "has it" },
+    { "a state without =", TRACED "a'}", "bad_field",
+      "tracestate[0] is \"a\", must be key=value, as W3C Trace Context has "
+      "it" },
+    { "a value with =", TRACED "a=b=c'}", "bad_field",
+      "tracestate[0] is \"a=b=c\", must be key=value, as W3C Trace Context has "
+      "it" },
+    { "a header in a value", TRACED "a=b\\r\\nX: y'}", "bad_field",
+      "tracestate[0] is \"a=b??X: y\", must be key=value, as W3C Trace Context "
+      "has it" },
+    { "a key twice", TRACED "a=1,b=2,a=3'}", "bad_field",
+      "tracestate[2] has the key \"a\" of an earlier member" },
+    { "a state without a trace", "{" TALK ",'tracestate':'a=1'}", "bad_field",
+      "tracestate is for a job with traceparent" },
     { "cells", "{" ID ",'kind':'code','cells':['x=1','x']}", NULL, NULL },
     { "unknown members", "{" TALK ",'colour':'red','limits':{'x':1}}", NULL,
       NULL },

@@ -51,6 +51,10 @@ static const struct canonical canonical[] = {
       "'metadata':{'user':'42','page':'/r\xc3\xa9sum\xc3\xa9'},"
       "'traceparent':"
       "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'}" },
+    { "job-traced", "a job that belongs to a trace", &schema_job,
+      "{" ID ",'kind':'conversation','prompt':'hi','traceparent':"
+      "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
+      "'tracestate':'rojo=00f067aa0ba902b7,acme@quern=t61rcWkgMzE'}" },
     { "job-session", "something is done with a session itself", &schema_job,
       "{" ID ",'kind':'session','session':'s-1','action':{'do':'get','names':"
       "['data/a.csv',{'base64':'Y2Fm6S5jc3Y='}]}}" },
