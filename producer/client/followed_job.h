@@ -33,6 +33,7 @@ struct followed_job {
      * clock_ms(), unless a message comes. */
     bool due;
     uint64_t look_at;
+    size_t ear; /* of the watch: the subscriber that hears of it */
     TAILQ_ENTRY(followed_job) link; /* in one of the watch's two lists */
 };
 

@@ -3,14 +3,21 @@
  *   AWAY --> LISTENING        any --> BROKEN
  *     ^----------'
  *
- * One connection is subscribed to all of the jobs (a cluster hands what is
- * published to each of its nodes). The order is: subscribe, then read the
- * stream, then follow what is published. A job is *due* from the confirmation
- * of its subscription until its stream has nothing newer, and *quiet* from then
- * on. An event of the time in between comes twice, and is dropped by its seq;
- * the other order could lose it. Pub/sub may lose messages, the stream does
- * not: a published message saves a read of the stream, and whatever is missing
- * between two of them is read there. */
+ * One connection, an *ear*, is subscribed to all of the jobs. In a Cluster each
+ * partition has an ear of its own, at the node that has its slot: events are
+ * published there alone (SPUBLISH). When the slot moves, the node ends the
+ * subscription, and the watch subscribes anew. It subscribes to the plain
+ * channel as well: a server may have the functions of an older build, which
+ * PUBLISH to every node. When one ear fails, the watch is AWAY: the streams of
+ * that node's jobs could not be read either.
+ *
+ * The order is: subscribe, then read the stream, then follow what is published.
+ * A job is *due* from the confirmation of its subscription until its stream has
+ * nothing newer, and *quiet* from then on. An event of the time in between
+ * comes twice, and is dropped by its seq; the other order could lose it.
+ * Pub/sub may lose messages, the stream does not: a published message saves a
+ * read of the stream, and whatever is missing between two of them is read
+ * there. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +38,11 @@ enum watch_state { AWAY, LISTENING, BROKEN, STATES };
 TAILQ_HEAD(followed_list, followed_job);
 
 struct quern_watch {
-    struct quern quern; /* copy of the handle, with a shorter timeout: reads
-                           streams and statuses */
-    struct conn *conn;  /* the subscriber; NULL: nothing was followed yet */
+    struct quern quern;  /* copy of the handle, with a shorter timeout: reads
+                            streams and statuses */
+    struct conn **ears;  /* the subscribers; none until a job is followed */
+    unsigned int *slots; /* of the ears */
+    size_t ear_count, ear_next; /* the latter: which one is read first */
     struct machine machine;
     void *jobs; /* search tree, by id; each is in one of: */
     struct followed_list due, quiet; /* the latter by look_at */
@@ -67,7 +76,8 @@ static void watch_enter(struct quern_watch *watch, enum watch_state next)
     machine_go(&watch->machine, next);
     if (next == LISTENING)
         return;
-    conn_close(watch->conn);
+    for (size_t i = 0; i < watch->ear_count; i++)
+        conn_close(watch->ears[i]);
     watch->retry_at = clock_ms() + watch->backoff_ms;
     if (watch->backoff_ms < LAST_BACKOFF_MS)
         watch->backoff_ms *= 2;
@@ -142,17 +152,57 @@ static void make_quiet(struct quern_watch *watch, struct followed_job *job)
     add_quiet(watch, job);
 }
 
-static bool send_channel(struct quern_watch *watch, const char *name,
-                         const struct followed_job *job)
+static bool is_sharded(const struct quern_watch *watch)
+{
+    return watch->quern.fleet->address.kind == ADDRESS_CLUSTER;
+}
+
+static bool send_name(struct quern_watch *watch, const char *name,
+                      const struct followed_job *job)
 {
     struct command command;
     bool sent;
 
     command_init(&command, name);
     command_add(&command, key_view(&job->events));
-    sent = conn_send(watch->conn, &command, REPLY_TIMEOUT_MS, &watch->err);
+    sent = conn_send(watch->ears[job->ear], &command, REPLY_TIMEOUT_MS,
+                     &watch->err);
     command_finish(&command);
     return sent;
+}
+
+static bool send_subscribe(struct quern_watch *watch,
+                           const struct followed_job *job)
+{
+    return send_name(watch, "SUBSCRIBE", job) &&
+           (!is_sharded(watch) || send_name(watch, "SSUBSCRIBE", job));
+}
+
+static bool send_unsubscribe(struct quern_watch *watch,
+                             const struct followed_job *job)
+{
+    return send_name(watch, "UNSUBSCRIBE", job) &&
+           (!is_sharded(watch) || send_name(watch, "SUNSUBSCRIBE", job));
+}
+
+/* The ear that hears of keys in that slot. Outside of a cluster there is one.
+ */
+static size_t ear_of(struct quern_watch *watch, unsigned int slot)
+{
+    size_t i = 0;
+
+    while (i < watch->ear_count && is_sharded(watch) && watch->slots[i] != slot)
+        i++;
+    if (i < watch->ear_count)
+        return i;
+    watch->ears = realloc(watch->ears, (i + 1) * sizeof(struct conn *));
+    watch->slots = realloc(watch->slots, (i + 1) * sizeof(unsigned int));
+    if (!watch->ears || !watch->slots)
+        abort();
+    watch->ears[i] = conn_new(&watch->quern.fleet->address, slot, "watch");
+    watch->slots[i] = slot;
+    watch->ear_count++;
+    return i;
 }
 
 /* Follows the job no more. It is freed only with the next one that ends, since
@@ -164,8 +214,7 @@ static void part_with(struct quern_watch *watch, struct followed_job *job)
     watch->count--;
     followed_job_free(watch->last);
     watch->last = job;
-    if (watch->machine.state == LISTENING &&
-        !send_channel(watch, "UNSUBSCRIBE", job))
+    if (watch->machine.state == LISTENING && !send_unsubscribe(watch, job))
         watch_fail(watch);
 }
 
@@ -221,16 +270,28 @@ static struct view watch_text_at(const redisReply *reply, size_t i)
     return (struct view){ text->str, text->len };
 }
 
-/* Takes a message of the subscriber: [kind, channel, data]. The data of
- * "message" are an event's bytes; those of "subscribe" are a number, which
- * followed_job_hear() takes for no event, so that the job becomes due. The
- * channel ends in the job's id. */
+/* The server confirms that it has ended a subscription; or the slot has moved,
+ * and it ends those of all jobs there, of which some are still followed. */
+static enum pace hear_end(struct quern_watch *watch, struct view word)
+{
+    if (view_is(word, "unsubscribe"))
+        return AGAIN;
+    err_set(&watch->err, ERR_RETRY, "redis_unavailable",
+            "another node of the cluster has the events now");
+    return watch_fail(watch);
+}
+
+/* Takes a message of a subscriber: [kind, channel, data]. The data of "message"
+ * and "smessage" are an event's bytes; those of "subscribe" are a number, which
+ * followed_job_hear() takes for no event, so that the job becomes due; in a
+ * cluster those of "ssubscribe", which comes after it. The channel ends in the
+ * job's id. */
 static enum pace hear(struct quern_watch *watch)
 {
     const redisReply *news = watch->live;
     enum followed_outcome turn;
     struct followed_job *job;
-    struct view channel;
+    struct view channel, word;
 
     if (news->type == REDIS_REPLY_ERROR && !reply_ok(news, &watch->err))
         return watch_fail(watch);
@@ -241,8 +302,11 @@ static enum pace hear(struct quern_watch *watch)
         return AGAIN;
     job = watch_find(
         watch, (struct view){ channel.data + channel.len - ID_LEN, ID_LEN });
-    if (!job || view_is(watch_text_at(news, 0), "unsubscribe"))
+    word = watch_text_at(news, 0);
+    if (!job || (is_sharded(watch) && view_is(word, "subscribe")))
         return AGAIN;
+    if (view_is(word, "unsubscribe") || view_is(word, "sunsubscribe"))
+        return hear_end(watch, word);
     turn = followed_job_hear(job, watch_text_at(news, 2), watch->event);
     if (turn == FOLLOWED_AGAIN)
         add_due(watch, job);
@@ -254,27 +318,72 @@ static enum pace hear(struct quern_watch *watch)
 
 /* --- AWAY: wait for the next try, then subscribe ------------------------- */
 
-static void add_channels(struct command *command,
+static void add_channels(struct command *of_ears,
                          const struct followed_list *list)
 {
     for (const struct followed_job *job = TAILQ_FIRST(list); job;
          job = TAILQ_NEXT(job, link))
-        command_add(command, key_view(&job->events));
+        command_add(&of_ears[job->ear], key_view(&job->events));
 }
 
-/* Subscribes to all jobs in one command. The first confirmation is the reply;
- * the others are heard in LISTENING. NULL: watch->err says why. */
-static redisReply *subscribe(struct quern_watch *watch)
+/* Subscribes one ear to its jobs. The first confirmation of SUBSCRIBE is
+ * watch->live; all others are heard in LISTENING. */
+static bool subscribe_ear(struct quern_watch *watch, struct conn *ear,
+                          struct command *command)
 {
-    struct command command;
-    redisReply *reply;
+    cleanup_reply(&watch->live);
+    watch->live = conn_call(ear, command, REPLY_TIMEOUT_MS, &watch->err);
+    if (!watch->live || !is_sharded(watch))
+        return watch->live;
+    command->argv[0] = "SSUBSCRIBE";
+    command->argvlen[0] = strlen(command->argv[0]);
+    return conn_send(ear, command, REPLY_TIMEOUT_MS, &watch->err);
+}
 
-    command_init(&command, "SUBSCRIBE");
-    add_channels(&command, &watch->due);
-    add_channels(&command, &watch->quiet);
-    reply = conn_call(watch->conn, &command, REPLY_TIMEOUT_MS, &watch->err);
-    command_finish(&command);
-    return reply;
+/* Subscribes to all jobs, by one command for each ear that has some. */
+static bool subscribe(struct quern_watch *watch)
+{
+    struct command *of_ears = calloc(watch->ear_count, sizeof(*of_ears));
+    bool good = true;
+
+    if (!of_ears)
+        abort();
+    for (size_t i = 0; i < watch->ear_count; i++)
+        command_init(&of_ears[i], "SUBSCRIBE");
+    add_channels(of_ears, &watch->due);
+    add_channels(of_ears, &watch->quiet);
+    for (size_t i = 0; i < watch->ear_count; i++) {
+        if (good && of_ears[i].argc > 1)
+            good = subscribe_ear(watch, watch->ears[i], &of_ears[i]);
+        command_finish(&of_ears[i]);
+    }
+    free(of_ears);
+    return good;
+}
+
+/* The next message of any ear; each has its turn. NULL: none came in time, or
+ * watch->err says why. */
+static redisReply *ears_wait(struct quern_watch *watch, uint64_t wait_ms)
+{
+    if (watch->ear_count == 1)
+        return conn_wait(watch->ears[0], wait_ms, &watch->err);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < watch->ear_count; i++) {
+            size_t ear = watch->ear_next++ % watch->ear_count;
+            redisReply *reply;
+
+            if (!conn_is_open(watch->ears[ear]))
+                continue;
+            reply = conn_wait(watch->ears[ear], 0, &watch->err);
+            if (reply || watch->err.kind != ERR_NONE)
+                return reply;
+        }
+        if (round == 0 &&
+            !conn_wait_any(watch->ears, watch->ear_count, wait_ms))
+            break;
+    }
+    watch->err = (struct err){ .kind = ERR_NONE };
+    return NULL;
 }
 
 static enum pace step_away(void *owner)
@@ -290,9 +399,7 @@ static enum pace step_away(void *owner)
         sleep_ms(until - now);
     if (until < watch->retry_at)
         return WAIT;
-    cleanup_reply(&watch->live);
-    watch->live = subscribe(watch);
-    if (!watch->live)
+    if (!subscribe(watch))
         return watch_fail(watch);
     watch_enter(watch, LISTENING);
     return hear(watch);
@@ -320,8 +427,7 @@ static enum pace step_listening(void *owner)
     }
     until = job->look_at < watch->give_up_at ? job->look_at : watch->give_up_at;
     cleanup_reply(&watch->live);
-    watch->live =
-        conn_wait(watch->conn, until > now ? until - now : 0, &watch->err);
+    watch->live = ears_wait(watch, until > now ? until - now : 0);
     if (watch->live)
         return hear(watch);
     if (watch->err.kind != ERR_NONE)
@@ -382,11 +488,8 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
         abort();
     watch->count++;
     add_quiet(watch, job); /* due when its subscription is confirmed */
-    if (!watch->conn)
-        watch->conn =
-            conn_new(&fleet->address, slot_of(key_view(&job->events)), "watch");
-    if (watch->machine.state == LISTENING &&
-        !send_channel(watch, "SUBSCRIBE", job))
+    job->ear = ear_of(watch, slot_of(key_view(&job->events)));
+    if (watch->machine.state == LISTENING && !send_subscribe(watch, job))
         watch_fail(watch);
     return true;
 }
@@ -418,7 +521,10 @@ void quern_watch_close(struct quern_watch *watch)
     free_all(watch, &watch->due);
     followed_job_free(watch->last);
     cleanup_reply(&watch->live);
-    conn_free(watch->conn);
+    for (size_t i = 0; i < watch->ear_count; i++)
+        conn_free(watch->ears[i]);
+    free(watch->ears);
+    free(watch->slots);
     free(watch);
 }
 

@@ -374,6 +374,28 @@ bool conn_is_at_one(const struct conn *conn, const struct conn *other)
            route_is_at(&conn->route, route_node(&other->route));
 }
 
+bool conn_is_open(const struct conn *conn)
+{
+    return conn->wire;
+}
+
+bool conn_wait_any(struct conn *const *conns, size_t count, uint64_t wait_ms)
+{
+    int limit = wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
+    struct pollfd *fds = calloc(count, sizeof(*fds));
+    int ready;
+
+    if (!fds)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        fds[i].fd = conns[i]->wire ? conns[i]->wire->fd : -1;
+        fds[i].events = POLLIN;
+    }
+    ready = poll(fds, count, limit);
+    free(fds);
+    return ready != 0;
+}
+
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err)
 {
     struct deadline deadline = deadline_in(wait_ms);

@@ -44,6 +44,15 @@ redisReply *conn_receive(struct conn *conn, uint64_t timeout_ms,
  * came within wait_ms; the connection is still good. */
 redisReply *conn_wait(struct conn *conn, uint64_t wait_ms, struct err *err);
 
+/* Whether it has not been closed since it connected: only such a subscriber may
+ * be waited for. */
+bool conn_is_open(const struct conn *conn);
+
+/* Waits until one of these subscribers that are open has something to read, or
+ * until wait_ms have passed: then it is false. conn_wait() of each with wait_ms
+ * 0 comes before: it sends what was gathered, and has what was read already. */
+bool conn_wait_any(struct conn *const *conns, size_t count, uint64_t wait_ms);
+
 /* Whether the last reply that was received said that nothing of the command was
  * done (reply_is_refusal()), also when it ended the connection. A call that
  * failed otherwise may have been carried out. */

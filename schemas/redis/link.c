@@ -236,17 +236,24 @@ static bool open_line(struct link *link, const char *ip, struct err *err)
 /* ------------------------------------------------------------------ calls */
 
 /* What a subscriber receives: a confirmation, a message, or the error that it
- * may not subscribe. */
+ * may not subscribe. A node whose slot has moved ends the subscription. */
 static void push(struct link *link, const redisReply *reply)
 {
+    const char *word;
     struct err why;
 
-    if (!reply_ok(reply, &why))
+    if (!reply_ok(reply, &why)) {
         link_fail(link, &why);
-    else if (link->events.on_push && reply->type == REDIS_REPLY_ARRAY &&
-             reply->elements == 3 &&
-             reply->element[0]->type == REDIS_REPLY_STRING &&
-             strcmp(reply->element[0]->str, "message") == 0)
+        return;
+    }
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+        reply->element[0]->type != REDIS_REPLY_STRING)
+        return;
+    word = reply->element[0]->str;
+    if (strcmp(word, "sunsubscribe") == 0)
+        fail_text(link, "another node of the cluster has the channel now");
+    else if (link->events.on_push &&
+             (strcmp(word, "message") == 0 || strcmp(word, "smessage") == 0))
         link->events.on_push(link->owner, reply);
 }
 
@@ -276,14 +283,23 @@ static void link_answer(struct link *link, const redisReply *reply)
         fail_text(link, "a reply that nobody asked for");
 }
 
-static void put_subscribe(struct link *link)
+static void put_channel(struct link *link, const char *name)
 {
     struct command command;
 
-    command_init(&command, "SUBSCRIBE");
+    command_init(&command, name);
     command_add_text(&command, link->channel);
     wire_put(link->line.wire, &command);
     command_finish(&command);
+}
+
+/* In a cluster both ways: what publishes there may be of an older build, or may
+ * lack the right to SPUBLISH. */
+static void put_subscribe(struct link *link)
+{
+    put_channel(link, "SUBSCRIBE");
+    if (link->route.address.kind == ADDRESS_CLUSTER)
+        put_channel(link, "SSUBSCRIBE");
 }
 
 /* ------------------------------------------------------------- the machine */

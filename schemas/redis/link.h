@@ -35,7 +35,7 @@ struct link_events { /* each may be NULL */
     /* Also when it could not connect. It tries again by itself, even after
      * redis_refused (a wrong password), where the owner may rather give up. */
     void (*on_lost)(void *owner, const struct err *why);
-    void (*on_push)(void *owner, const redisReply *message); /* SUBSCRIBE */
+    void (*on_push)(void *owner, const redisReply *message); /* [S]SUBSCRIBE */
 };
 
 /* reply: borrowed, valid during the call. NULL when the link broke first: then

@@ -113,6 +113,20 @@ def follow(me, job):
         assert ears.get_message(timeout=5)["type"] == "subscribe"
         ears.unsubscribe()
         assert ears.get_message(timeout=5)["type"] == "unsubscribe"
+        hear_sharded(ears, f"{ROOT}events:{job}", "SSUBSCRIBE", "SUNSUBSCRIBE")
+
+
+def hear_sharded(ears, channel, *commands):
+    """As in a Cluster. redis-py of Debian 12 has no method for it."""
+    for command in commands:
+        ears.execute_command(command, channel)
+        assert ears.parse_response()[0] == command.lower().encode()
+
+
+def publish_sharded(me):
+    """As functions do in a Cluster, to those who hear nothing."""
+    me.may("CLUSTER", "SLOTS")
+    me.call("SPUBLISH", f"{ROOT}control", "")
 
 
 def epoch_of(user, job):
@@ -146,6 +160,7 @@ def approve_held_back(me, admin):
 
 def produce(me, admin):
     connect(me)
+    publish_sharded(me)
     me.call("HGET", "quern:fleet", "partitions")
     me.call("SET", BLOB, "bytes", "EX", 60, "NX")
     me.call("EXPIRE", BLOB, 120)
@@ -215,6 +230,7 @@ def follow_only(me, admin):
 
 def consume(me, admin):
     connect(me)
+    publish_sharded(me)
     me.call("HSETNX", "quern:fleet", "partitions", 1)
     me.call("HGET", "quern:fleet", "partitions")
     counts = "quern:{quern:fleet}:counts"
@@ -243,6 +259,7 @@ def consume(me, admin):
     with me.client.pubsub() as ears:
         ears.subscribe(f"{ROOT}control")
         assert ears.get_message(timeout=5)["type"] == "subscribe"
+        hear_sharded(ears, f"{ROOT}control", "SSUBSCRIBE")
     settings = ("tenant_running", 50, "tenant_rate", 90, "tenant_rate_ms", 1000)
     admin.transition("queue_set", "default", *settings, "tenant_tokens", 900)
     take = ("take", "c", 60000, 3, 9)
@@ -376,6 +393,7 @@ def run(me, *words, code=0):
 
 
 def operate(me, admin):
+    publish_sharded(me)
     admin.call("FUNCTION", "FLUSH")
     assert "default" in run(me, "queue", "stats")  # loads it
     admin.call("SET", BLOB, "bytes", "EX", 60)
