@@ -1,13 +1,15 @@
 """Follows every job as clients are told to: subscribe, replay, then live.
 
 What it hears it writes down, each event once; when a job has ended it reads the
-result, as a client would. Of a job that a schedule submits nobody tells it: what
+result, as a client would. In a Cluster it is a client of before SSUBSCRIBE: it hears
+nothing, and reads the streams in the silence. Of a job that a schedule submits nobody tells it: what
 it has not heard of such a one it finds by the job's idempotency key, which
 stays for a day.
 """
 
 import collections
 import threading
+import time
 
 import msgpack
 import redis
@@ -16,6 +18,7 @@ from seen import is_end
 from state import BATCH, ask
 
 WAIT_S = 0.05
+SILENCE_S = 1.0  # then what is open is read: the messages may have been lost
 CHANNELS = "*}:events:*"
 FIRED = "*}:idem:*:schedule:*"
 LOST = (redis.ConnectionError, redis.TimeoutError, redis.ResponseError)
@@ -79,10 +82,16 @@ class Follower(threading.Thread):
     def listen(self, client):
         with client.pubsub() as pubsub:
             pubsub.psubscribe(CHANNELS)
+            heard_at = time.monotonic()
             while not self.stopped.is_set():
                 message = pubsub.get_message(timeout=WAIT_S)
+                silent = time.monotonic() - heard_at > SILENCE_S
                 if message:
                     self.hear(client, message)
+                elif silent:
+                    self.catch_up(client)
+                if message or silent:
+                    heard_at = time.monotonic()
                 self.read_results(client)
 
     def hear(self, client, message):

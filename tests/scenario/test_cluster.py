@@ -6,6 +6,7 @@ import json
 import signal
 import time
 
+import msgpack
 import pytest
 from command import Command
 from servers import (
@@ -245,17 +246,124 @@ def test_a_password_is_that_of_all_nodes(tmp_path):
                 done(quern, submit(quern, tenant))
 
 
-def test_one_connection_follows_jobs_of_all_nodes(cluster, stack, quern):
-    """What is published on one node is heard on every other."""
-    with Watcher(cluster.url) as watcher:
-        jobs = [submit(quern, tenant) for tenant in TENANTS]
-        for job in jobs:
-            watcher.follow(job)
-        stack.consumer()
-        assert watcher.end(60) == 0
+def is_told(watcher, cluster, jobs):
+    """Each job's events as its stream has them, and no gap."""
     for job in jobs:
         root = f"quern:{{{job[15:18]}}}:"
         with cluster.master(root).client() as client:
             kept = client.xrange(f"{root}events:{job}")
         assert watcher.events[job] == [fields[b"event"] for _, fields in kept]
         assert job in watcher.ended and not watcher.gaps[job]
+
+
+def calls(node, command):
+    with node.client() as client:
+        stats = client.info("commandstats")
+    return stats.get(f"cmdstat_{command}", {"calls": 0})["calls"]
+
+
+def test_one_watch_follows_jobs_of_all_nodes(cluster, stack, quern):
+    """Each event is published at one node, so the watch listens at all."""
+    before = {n.port: calls(n, "publish") for n in cluster.nodes}
+    sharded = sum(calls(node, "spublish") for node in cluster.nodes)
+    with Watcher(cluster.url) as watcher:
+        jobs = [submit(quern, tenant) for tenant in TENANTS]
+        for job in jobs:
+            watcher.follow(job)
+        stack.consumer()
+        assert watcher.end(60) == 0
+    is_told(watcher, cluster, jobs)
+    assert {n.port: calls(n, "publish") for n in cluster.nodes} == before
+    events = sum(len(watcher.events[job]) for job in jobs)
+    # A replica repeats what its master publishes.
+    assert sum(calls(n, "spublish") for n in cluster.nodes) - sharded >= events
+
+
+def test_an_event_comes_at_once(cluster, stack, quern):
+    """Not by the stream, which is read after five seconds without an event."""
+    with Watcher(cluster.url) as watcher:
+        jobs = [submit(quern, tenant) for tenant in TENANTS]
+        for job in jobs:
+            watcher.follow(job)
+        time.sleep(1)  # by now all of them are quiet
+        began = time.monotonic()
+        for job in jobs:
+            quern("cancel", job)
+        assert watcher.end(60) == 0
+        assert time.monotonic() - began < 4
+    is_told(watcher, cluster, jobs)
+
+
+def test_a_function_of_an_older_build_is_heard(cluster, stack, quern):
+    """It publishes to every node."""
+    jobs = [submit(quern, tenant) for tenant in TENANTS]
+    with Watcher(cluster.url) as watcher:
+        for job in jobs:
+            watcher.follow(job)
+        time.sleep(1)
+        began = time.monotonic()
+        for job in jobs:
+            root = f"quern:{{{job[15:18]}}}:"
+            event = {"v": 1, "seq": 1, "at": 1, "attempt": 0, "type": "x", "data": {}}
+            with cluster.nodes[0].client() as client:
+                client.publish(f"{root}events:{job}", msgpack.packb(event))
+        watcher.wait_for(lambda: all(watcher.events[job] for job in jobs), 4)
+        assert time.monotonic() - began < 4
+    for job in jobs:
+        quern("cancel", job)
+
+
+def test_a_cancel_reaches_the_consumer_at_once(cluster, stack, quern):
+    """Not by the next beat, a third of a lease later."""
+    stack.model.script([{"text": "slow", "delay_ms": 20000}])
+    stack.consumer(lease="1m")
+    jobs = [submit(quern, tenant) for tenant in TENANTS[:4]]
+    wait_until(lambda: stack.model.counts()["open"] == 4, what="they run")
+    began = time.monotonic()
+    for job in jobs:
+        quern("cancel", job)
+    for job in jobs:
+        out, _, _ = quern.run("wait", job, "--json")
+        assert json.loads(out)["state"] == "cancelled"
+    assert time.monotonic() - began < 8
+
+
+def test_a_slot_moves_while_jobs_are_followed(cluster, stack, quern):
+    """The node ends the subscriptions; those of other slots go on."""
+    stack.model.script([{"text": "one two three four", "delay_ms": 300}])
+    with Watcher(cluster.url) as watcher:
+        jobs = [submit(quern, t) for t in ("default", "acme") for _ in range(20)]
+        for job in jobs:
+            watcher.follow(job)
+        stack.consumer(lease="1m", slots=4)
+        source = cluster.master(key_of("default"))
+        to = next(
+            n for n in cluster.nodes if n.info("role") == "master" and n is not source
+        )
+        cluster.move(key_of("default"), to, lambda: time.sleep(1))
+        assert watcher.end(60) == 0
+    is_told(watcher, cluster, jobs)
+
+
+def test_a_master_dies_while_its_jobs_are_followed(cluster, stack, quern):
+    stack.model.script([{"text": "slow", "delay_ms": 500}])
+    tenant = TENANTS[3]
+    with Watcher(cluster.url) as watcher:
+        jobs = [submit(quern, t) for t in (tenant, "acme") for _ in range(8)]
+        for job in jobs:
+            watcher.follow(job)
+        stack.consumer(slots=4)
+        master = cluster.master(key_of(tenant))
+        wait_until(lambda: stack.model.counts()["open"] > 0, what="one runs")
+        wait_until(lambda: in_step(master), what="the replica has it all")
+        master.kill()
+        assert watcher.end(90) == 0
+    assert cluster.master(key_of(tenant)) is not master
+    master.start()
+    master.wait_in_step()
+    assert set(jobs) == watcher.ended
+    for job in jobs:
+        lost = {n for first, last, _ in watcher.gaps[job] for n in range(first, last + 1)}
+        seqs = watcher.seqs(job)
+        # What the failover has lost is a gap, and comes anew.
+        assert lost or seqs == list(range(1, len(seqs) + 1)), (seqs, lost)

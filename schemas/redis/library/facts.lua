@@ -203,6 +203,34 @@ local function append(stream, seq, event)
     return redis.pcall("XADD", stream, entry, "event", event)
 end
 
+-- Publishes to those who follow now. PUBLISH in a Cluster visits every node, so
+-- there it is SPUBLISH: channels begin with the partition's root, so they are in
+-- the slot of its keys. No argument says whether this is a Cluster, because
+-- clients of any build call. A server is asked once and never changes; when the
+-- login may not ask, or not SPUBLISH, the message goes to every node.
+local publish
+do
+    local sharded -- nil: not known yet
+
+    local function ask_server()
+        local err = redis.pcall("CLUSTER", "SLOTS").err
+        if not err then
+            sharded = true
+        elseif err:find("cluster support disabled", 1, true) then
+            sharded = false
+        end
+    end
+
+    function publish(channel, message)
+        if sharded == nil then ask_server() end
+        if sharded then
+            local heard = redis.pcall("SPUBLISH", channel, message)
+            if type(heard) == "number" then return end
+        end
+        redis.call("PUBLISH", channel, message)
+    end
+end
+
 -- Appends the event for clients that replay, and publishes it for clients that
 -- follow.
 local function tell(stream, seq, event)
@@ -211,7 +239,7 @@ local function tell(stream, seq, event)
         redis.call("DEL", stream)
         append(stream, seq, event)
     end
-    redis.call("PUBLISH", stream, event)
+    publish(stream, event)
 end
 
 -- The first event of every job, job.queued with the time of the submit, made
@@ -252,8 +280,8 @@ local function begin_events(job, now, type, data, pair)
         append(beside, 2, pair[2])
     end
     redis.call("COPY", beside, stream, "REPLACE")
-    redis.call("PUBLISH", stream, pair[1])
-    redis.call("PUBLISH", stream, pair[2])
+    publish(stream, pair[1])
+    publish(stream, pair[2])
     set(job, "seq", 2)
 end
 

@@ -167,7 +167,7 @@ local function cancel(keys, args)
     set(job, "cancel_reason", reason)
     if job.state == "in_progress" then
         save(job)
-        redis.call("PUBLISH", root .. "control", "cancel " .. id)
+        publish(root .. "control", "cancel " .. id)
         return "asked"
     end
     end_job(job, now_ms(), "cancelled")

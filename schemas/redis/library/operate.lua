@@ -261,7 +261,7 @@ local function queue_set(keys, args)
         local name, value = args[i], args[i + 1]
         if name == "paused" then
             if value == "0" then value = "" end
-            redis.call("PUBLISH", root .. "control",
+            publish(root .. "control",
                 (value == "1" and "pause " or "resume ") .. queue)
         end
         if value == "" then
@@ -293,7 +293,7 @@ local function drain(keys, args)
     else
         call("ZREM", drained, consumer)
     end
-    redis.call("PUBLISH", root .. "control", "drain " .. consumer)
+    publish(root .. "control", "drain " .. consumer)
     return 1
 end
 
