@@ -109,6 +109,7 @@ PUBLIC = (
     "producer/gateway/event_stream.h",
     "producer/gateway/http_request.h",
     "producer/gateway/http_server.h",
+    "producer/gateway/multipart.h",
 )
 
 # (function, because): no other file of the product calls it.

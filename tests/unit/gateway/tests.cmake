@@ -1,3 +1,5 @@
+unit_test(gateway/multipart producer_http)
+
 # A small server on the gateway's HTTP, which pytest drives over raw sockets.
 add_executable(echo_server unit/gateway/echo_server.c)
 target_link_libraries(echo_server PRIVATE
