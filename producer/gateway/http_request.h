@@ -1,9 +1,12 @@
 /* http_request.h - a request as a handler sees it, and its answer.
  *
- *   on_request ──▶ http_answer()                       before any byte of a
- * body │     ───▶ http_body_collect() ──▶ on_end ──▶ http_answer() │     ───▶
- * http_body_receive() ──▶ on_piece ... on_end ──▶ http_answer() └─────▶ later,
- * when it has asked somebody else    or http_stream_begin()
+ *   on_request --> http_answer()          before any byte of the body
+ *     |
+ *     |--> http_body_collect() --> on_end --> http_answer(), or
+ *     |                                       http_stream_begin()
+ *     |--> http_body_receive() --> on_piece ... on_end --> the same
+ *     |
+ *     '--> later, when it has asked somebody else
  *
  * A request has a body when http_request_has_body(). Until the handler has
  * chosen, no byte of the body is read, and a peer that expects 100 (Continue)
@@ -74,7 +77,8 @@ bool http_request_value(const struct http_exchange *request, const char *name,
                         struct view *value, struct err *err);
 /* The media type without its parameters, as it was written; "" for none. */
 struct view http_request_type(const struct http_exchange *request);
-/* The address of the peer without its port; "" of a unix socket. */
+/* The address of the peer without its port; of v6, its network of 64 bits, as
+ * "2001:db8:1:2::"; "" of a unix socket. */
 const char *http_request_address(const struct http_exchange *request);
 
 /* ---------------------------------------------------------------- the body */

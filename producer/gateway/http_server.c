@@ -34,7 +34,7 @@ struct http_listener {
     bool is_tcp;
 };
 
-/* How many connections an address has; of v6, its network of 64 bits. */
+/* How many connections an address has. */
 struct http_address {
     struct http_address *next;
     uint32_t connections;
@@ -132,14 +132,18 @@ static void address_give(struct http_server *server,
     free(address);
 }
 
-/* False: the peer has gone already. */
+/* Of v6 the network of 64 bits, of which one host may use every address. False:
+ * the peer has gone already. */
 static bool address_of(const uv_tcp_t *tcp, char *text)
 {
     struct sockaddr_storage peer = { 0 };
+    struct in6_addr *v6 = &((struct sockaddr_in6 *)&peer)->sin6_addr;
     int len = sizeof(peer);
 
     if (uv_tcp_getpeername(tcp, (struct sockaddr *)&peer, &len) < 0)
         return false;
+    if (peer.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(v6))
+        memset(&v6->s6_addr[8], 0, 8);
     return uv_ip_name((struct sockaddr *)&peer, text, ADDRESS_TEXT) == 0;
 }
 

@@ -40,9 +40,11 @@ static bool percent_decode(char *text, struct view *view, const char *forbidden,
                 return refuse(err, "\"%\" without two hexadecimal digits");
             byte = (char)(high * 16 + low);
             from += 2;
-            if (!byte || byte_is_of(byte, forbidden))
+            if (!byte || byte_is_of(byte, forbidden) ||
+                (!is_query && ((unsigned char)byte < ' ' || byte == 0x7f)))
                 return refuse(err, "an escape of a byte that is not allowed "
-                                   "there (NUL, / or \\)");
+                                   "there (NUL; in a path also /, \\ and "
+                                   "control bytes)");
         }
         *to++ = byte;
     }

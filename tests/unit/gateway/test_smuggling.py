@@ -119,6 +119,8 @@ REFUSED = {
     "the target * of GET": get(b"*"),
     "%00 in the path": get(b"/echo%00"),
     "%2f in the path": get(b"/echo%2fx"),
+    "%0a in the path": get(b"/echo%0ax"),
+    "%7f in the path": get(b"/echo%7fx"),
     "%2F in the path": get(b"/echo%2Fx"),
     "%5c in the path": get(b"/echo%5cx"),
     ".. in the path": get(b"/a/../echo"),
