@@ -443,6 +443,9 @@ static enum pace write_intent(struct model_turn *turn)
         .last = view_of(plan->last),
         .model = view_of(attempt->endpoint->name),
         .reserved = plan->bounds.reserved,
+        .reply = attempt->job.limits.max_output_tokens > 0
+                     ? decide_reply_tokens(plan)
+                     : 0,
         .cost = plan->bounds.cost,
         .kept = plan->content.kept,
         .tokens = plan->content.tokens,

@@ -99,9 +99,11 @@ static struct call *approval_find_call(struct conversation *conversation,
  * nobody: then the reply cannot be thrown away any more. */
 static bool is_begun(const struct conversation *conversation)
 {
-    for (size_t i = 0; i < conversation->call_count; i++)
-        if (conversation->calls[i].intended || conversation->calls[i].answered)
+    for (size_t i = 0; i < conversation->call_count; i++) {
+        const struct call *call = &conversation->calls[i];
+        if (call->intended || (call->answered && !call->is_callers))
             return true;
+    }
     return false;
 }
 
@@ -119,6 +121,8 @@ static void throw_away(struct conversation *conversation, struct view note)
     json_array_append_new(conversation->messages,
                           json_pack("{s:s, s:s%}", "role", "user", "content",
                                     text.data, text.len));
+    for (size_t i = 0; i < conversation->call_count; i++)
+        conversation->called -= !conversation->calls[i].is_callers;
     conversation->call_count = 0;
 }
 

@@ -170,9 +170,10 @@ enum language prompt_upload_language(const struct job *job)
 
 enum prompt prompt_of(const struct job *job, const json_t *tools)
 {
-    return job->mode == MODE_TOOLS && !tools_have_python(tools)
-               ? PROMPT_PLAIN
-               : (enum prompt)job->mode;
+    bool python =
+        tools_have_python(tools) && !view_is(job->tool_choice, "none");
+    return job->mode == MODE_TOOLS && !python ? PROMPT_PLAIN
+                                              : (enum prompt)job->mode;
 }
 
 struct view prompt_text(const struct prompts *prompts, enum prompt prompt,

@@ -7,6 +7,16 @@
 
 #include "schemas/message/limits.h"
 
+static uint64_t less(uint64_t all, uint64_t part)
+{
+    return all > part ? all - part : 0;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* -------------------------------------------------------------- spending */
 
 /* What the records name is kept once; a conversation asks few models. */
@@ -54,13 +64,16 @@ static void count_reserved(struct spending *spending)
 
 void spending_ask(struct spending *spending, const struct record *intent)
 {
-    if (spending->asked)
+    if (spending->asked) {
         count_reserved(spending);
+        spending->written += spending->reply;
+    }
     spending->usage.repeated_calls += spending->asked;
     spending->asked = true;
     spending->model = keep_name(spending, intent->model);
     spending->reserved = intent->reserved;
     spending->cost = intent->cost;
+    spending->reply = intent->reply;
 }
 
 void spending_settle(struct spending *spending, const struct record *record)
@@ -69,6 +82,10 @@ void spending_settle(struct spending *spending, const struct record *record)
     const struct usage *one = &record->usage;
     struct model_usage *model = find_model(spending, record->model);
     spending->asked = false;
+    spending->written += one->output_tokens;
+    if (one->uncounted_tokens > 0) /* about four bytes are a token */
+        spending->written +=
+            smaller(one->uncounted_tokens, record->message.len / 4);
     all->input_tokens += one->input_tokens;
     all->output_tokens += one->output_tokens;
     all->cached_tokens += one->cached_tokens;
@@ -114,16 +131,6 @@ void spending_finish(struct spending *spending)
 
 /* ---------------------------------------------------------------- budget */
 
-static uint64_t less(uint64_t all, uint64_t part)
-{
-    return all > part ? all - part : 0;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* How long the reply may be, in tokens, when so many (follow) further requests
  * like this one must be paid for, each with a short reply. */
 static uint64_t room_in_tokens(const struct budget *budget,
@@ -132,9 +139,21 @@ static uint64_t room_in_tokens(const struct budget *budget,
 {
     uint64_t needed =
         request->tokens + follow * (request->tokens + BUDGET_REPLY);
-    if (budget->max_tokens == 0)
-        return UINT64_MAX;
-    return less(less(budget->max_tokens, budget->tokens), needed);
+    uint64_t tokens = UINT64_MAX, written = UINT64_MAX;
+    if (budget->max_tokens > 0)
+        tokens = less(less(budget->max_tokens, budget->tokens), needed);
+    if (budget->max_written > 0)
+        written = less(less(budget->max_written, budget->written),
+                       follow * BUDGET_REPLY);
+    return smaller(tokens, written);
+}
+
+bool budget_is_of_written(const struct budget *budget)
+{
+    return budget->max_written > 0 &&
+           (budget->max_tokens == 0 ||
+            less(budget->max_written, budget->written) <=
+                less(budget->max_tokens, budget->tokens));
 }
 
 static uint64_t room_in_money(const struct budget *budget,

@@ -32,6 +32,9 @@ struct spending {
     bool asked;              /* a request is open: its outcome is not known */
     const char *model;       /* that was asked last; NULL: none was yet */
     uint64_t reserved, cost; /* for the open request: tokens, micro-dollars */
+    uint64_t written;        /* tokens that models wrote, estimated where they
+                                were not counted */
+    uint64_t reply;          /* of the open request: tokens of its reply */
 };
 
 /* A model_intent. If a request is open already, what was reserved for it counts
@@ -62,6 +65,7 @@ enum {
 struct budget {
     uint64_t max_tokens, max_cost; /* 0: no limit */
     uint64_t tokens, cost;         /* used up */
+    uint64_t max_written, written; /* tokens that models write; 0: no limit */
 };
 
 /* The request that is to be sent. */
@@ -82,6 +86,9 @@ struct budget_plan {
     uint64_t reserved, cost; /* what request and reply may cost at most: tokens,
                                 micro-dollars */
 };
+
+/* The limit of tokens that is nearer is that of those which models write. */
+bool budget_is_of_written(const struct budget *budget);
 
 /* For people: "$0.05", "3000 tokens". */
 struct price_text budget_amount(bool money, uint64_t amount);

@@ -252,6 +252,10 @@ static bool text_call_fits(const struct terms *terms, const struct job *job,
         return arguments_text(view_of(arguments), TOOL_PYTHON_CODE, false,
                               &code, &err);
     }
+    if (tools_function(job, name)) {
+        buf_init(&code, MAX_RECORD_BYTES);
+        return arguments_object(view_of(arguments), NULL, &code, NULL);
+    }
     const struct tool *tool = terms_tool(terms, job, name, &err);
     json_t *taken =
         !tool ? NULL : tool_arguments(tool, view_of(arguments), &err);
@@ -418,13 +422,28 @@ static json_t *sane_arguments(const struct call *call)
     return json_stringn(text.data, text.len);
 }
 
+/* The object that the arguments of a function mean, for the caller; what is no
+ * object is handed out as the model wrote it. */
+static void take_function(struct conversation *conversation, struct call *call)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, 2 * (size_t)MAX_RECORD_BYTES);
+    call->is_callers = call->answered = true;
+    if (arguments_object(call->arguments, NULL, &text, NULL) && buf_ok(&text))
+        call->arguments =
+            (struct view){ keep_text(conversation, buf_view(&text)), text.len };
+}
+
 static void take_call(struct conversation *conversation, json_t *calls,
                       size_t index)
 {
     json_t *said = json_array_get(calls, index);
     json_t *function = json_object_get(said, "function");
-    json_t *id =
-        unique_id(conversation, calls, json_object_get(said, "id"), index);
+    json_t *own = json_object_get(said, "id");
+    if (json_string_length(own) > MAX_NAME_BYTES &&
+        tools_function(conversation->job, reply_json_text(function, "name")))
+        own = NULL; /* the result, which has it too, holds no longer ones */
+    json_t *id = unique_id(conversation, calls, own, index);
     struct call *call = add_call(conversation);
     call->call_id =
         keep_text(conversation, (struct view){ json_string_value(id),
@@ -435,6 +454,10 @@ static void take_call(struct conversation *conversation, json_t *calls,
         (struct view){ keep_text(conversation, arguments), arguments.len };
     json_object_set_new(said, "id", id);
     json_object_set_new(function, "arguments", sane_arguments(call));
+    if (tools_function(conversation->job, view_of(call->tool)))
+        take_function(conversation, call);
+    else
+        call->number = ++conversation->called;
 }
 
 /* No call and no text, which is worth another try. But a reply that was stopped

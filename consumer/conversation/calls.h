@@ -9,7 +9,9 @@
  * these in the content: <tool_call>{"name": ..., "arguments": ...}</tool_call>,
  * or the JSON alone. They are taken for calls if each of them names a tool that
  * the job may call, with arguments that the tool takes. Else the text stays a
- * text. */
+ * text.
+ *
+ * Calls of functions of the job are for the caller, see conversation.h. */
 #ifndef CONSUMER_CALLS_H
 #define CONSUMER_CALLS_H
 

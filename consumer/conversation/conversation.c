@@ -550,7 +550,19 @@ enum next_action conversation_next(const struct conversation *conversation)
         return NEXT_END;
     if (conversation_call(conversation))
         return NEXT_CALL;
-    return conversation->job->kind == JOB_CONVERSATION ? NEXT_ASK : NEXT_END;
+    return conversation->job->kind == JOB_CONVERSATION &&
+                   !conversation_hands_over(conversation)
+               ? NEXT_ASK
+               : NEXT_END;
+}
+
+bool conversation_hands_over(const struct conversation *conversation)
+{
+    bool calls = false;
+    for (size_t i = 0; i < conversation->call_count; i++)
+        calls |= conversation->calls[i].is_callers;
+    return calls && !conversation->over && !conversation->aborted &&
+           !conversation_call(conversation);
 }
 
 struct code_call *conversation_code_call(struct conversation *conversation,
@@ -598,7 +610,8 @@ struct view conversation_answer(const struct conversation *conversation)
 {
     if (conversation->job->kind == JOB_CODE)
         return code_answer(conversation);
-    if (conversation->over && conversation->answer.len > 0)
+    if (conversation_hands_over(conversation) ||
+        (conversation->over && conversation->answer.len > 0))
         return conversation->answer;
     size_t end = json_array_size(conversation->messages);
     for (size_t i = end; i-- > conversation->given;) {

@@ -8,7 +8,9 @@
  *   ASK --model_intent, model_reply--> CALL --tool_intent, tool_result--+
  *    ^                                  ^  |                            |
  *    |                                  +--(calls left)-----------------+
- *    +----------(none left)----------------+      a reply without calls: END
+ *    +----------(none left)----------------+      a reply without calls, or
+ *                                                 with calls of functions of
+ *                                                 the job: END
  *
  * Before ASK the model may be asked, in the same way, for a summary of the
  * messages that will be left out. That is no turn.
@@ -36,9 +38,12 @@ struct call {
     struct view arguments; /* as the model wrote them */
     bool is_code;          /* arguments are the code itself, not JSON */
     bool intended;         /* tool_intent is in the journal */
-    bool answered;         /* tool_result is */
-    int verdict;           /* enum verdict, of a person */
-    bool unasked;          /* nobody gave the verdict: the time was up */
+    bool answered;         /* tool_result is, or nothing is to be run */
+    bool is_callers; /* of a function of the job: the caller runs it, when the
+                        job has ended */
+    uint64_t number; /* among the other calls of the job, from 1 */
+    int verdict;     /* enum verdict, of a person */
+    bool unasked;    /* nobody gave the verdict: the time was up */
     struct view edited; /* run in the place of arguments; empty: nothing is */
     struct view said;   /* by the person, for the model; may be empty */
 };
@@ -102,6 +107,7 @@ struct conversation {
     bool files_there;   /* the session has been given the job's files */
     struct call *calls; /* of the last turn */
     size_t call_count;
+    uint64_t called;             /* of the job, functions not counted */
     struct record *results;      /* the tool_results, in order */
     struct call_digest *digests; /* of each of these, see brake.h */
     size_t *places;              /* of the message of each, among messages */
@@ -174,8 +180,13 @@ struct code_call *conversation_code_call(struct conversation *conversation,
 /* The code of that call runs from its beginning: it has made no calls yet. */
 void conversation_rerun(struct conversation *conversation, struct view call);
 
-/* The last text of the assistant; for kind code the value of the last cell, or
- * what it printed. Borrowed; may be empty. */
+/* The last reply calls functions of the job, and all else that it calls has
+ * been run: the job ends, and its result has these calls. */
+bool conversation_hands_over(const struct conversation *conversation);
+
+/* The last text of the assistant; of a reply that calls functions, its own; for
+ * kind code the value of the last cell, or what it printed. Borrowed; may be
+ * empty. */
 struct view conversation_answer(const struct conversation *conversation);
 
 /* The model has said nothing that can be acted on, MAX_IDLE times in a row. */

@@ -110,6 +110,7 @@ static struct budget budget_of(const struct conversation *conversation,
     struct budget budget = terms_budget(terms, conversation);
     if (spending->asked && kind != ASK_AGAIN) {
         budget.tokens += spending->reserved;
+        budget.written += spending->reply;
         budget.cost += spending->cost;
     }
     return budget;
@@ -144,6 +145,20 @@ static struct budget_plan plan_of(const struct budget *budget,
     return budget_plan(budget, &wish);
 }
 
+/* A tool that the job wants called first is called then: after it the model may
+ * do as it likes, else it could never answer. */
+static struct view choice_of(const struct conversation *conversation,
+                             const struct terms *terms)
+{
+    bool always = view_is(terms->choice, "none");
+    return always || conversation->turn == 0 ? terms->choice : VIEW("");
+}
+
+uint64_t decide_reply_tokens(const struct model_plan *plan)
+{
+    return plan->bounds.reserved - plan->content.expected;
+}
+
 static bool write_request(const struct conversation *conversation,
                           const struct terms *terms,
                           const struct request_context *context,
@@ -160,6 +175,7 @@ static bool write_request(const struct conversation *conversation,
         .tools = terms->tools,
         .parameters = conversation->parameters,
         .last = ask.last,
+        .choice = choice_of(conversation, terms),
         .pictures = context->image_count > 0,
         .max_tokens = terms_least(conversation->job->limits.max_tokens,
                                   terms->max_tokens),
@@ -202,6 +218,7 @@ static void write_summary(const struct conversation *conversation,
     };
     struct budget budget = budget_of(conversation, terms, context->kind);
     budget.tokens += plan->bounds.reserved;
+    budget.written += decide_reply_tokens(plan);
     budget.cost += plan->bounds.cost;
     summary.bounds = plan_of(&budget, terms, &summary);
     bool fits = summary.bounds.fits && *summary.bounds.limit == '\0';
@@ -222,16 +239,27 @@ static bool write_last(const struct conversation *conversation,
     return write_request(conversation, terms, context, plan, err);
 }
 
+/* The member of the job's limits. */
+static const char *token_limit_of(const struct budget *budget)
+{
+    return budget_is_of_written(budget) ? "max_output_tokens"
+                                        : "max_total_tokens";
+}
+
 static bool does_not_fit(const struct budget *budget, struct view code,
                          struct err *err)
 {
     bool money = view_is(code, "cost_limit");
+    bool written = budget_is_of_written(budget);
     if (!money)
-        return err_set(err, ERR_REJECT, "token_limit",
-                       "the next request does not fit into what is left of "
-                       "max_total_tokens: %llu of %llu tokens are used up",
-                       (unsigned long long)budget->tokens,
-                       (unsigned long long)budget->max_tokens);
+        return err_set(
+            err, ERR_REJECT, "token_limit",
+            "the next request does not fit into what is left of %s: %llu of "
+            "%llu tokens are used up",
+            token_limit_of(budget),
+            (unsigned long long)(written ? budget->written : budget->tokens),
+            (unsigned long long)(written ? budget->max_written
+                                         : budget->max_tokens));
     return err_set(err, ERR_REJECT, "cost_limit",
                    "the next request does not fit into what is left of "
                    "max_cost: %s of %s is used up",
@@ -305,7 +333,7 @@ static void why_of_spent(const struct conversation *conversation,
     else
         err_set(why, ERR_REJECT, money ? "cost_limit" : "token_limit",
                 "what was left of %s allowed no more than an answer",
-                money ? "max_cost" : "max_total_tokens");
+                money ? "max_cost" : token_limit_of(&budget));
 }
 
 /* Why the job ends with the last answer that was asked for. */
@@ -359,6 +387,8 @@ int decide_end(const struct conversation *conversation,
         why_of_cell(conversation->result_count, &failure->cell, why);
         return STATE_FAILED;
     }
+    if (conversation_hands_over(conversation))
+        return STATE_COMPLETED;
     if (conversation->last.len > 0)
         why_of_last(conversation, terms, why);
     else if (conversation->cut)
@@ -485,6 +515,24 @@ static bool is_barred(const struct conversation *conversation,
     return needs || call->verdict != VERDICT_NONE;
 }
 
+/* The job lets models make no more calls, or none at all. A call whose intent
+ * is written was allowed then. */
+static bool may_call(const struct conversation *conversation,
+                     const struct terms *terms, const struct call *call,
+                     struct err *err)
+{
+    uint64_t most = terms->max_tool_calls;
+    if (conversation->job->kind != JOB_CONVERSATION || call->intended)
+        return true;
+    if (view_is(terms->choice, "none"))
+        return err_set(err, ERR_REJECT, "unknown_tool",
+                       "no tool may be called here: answer in words");
+    return most == 0 || call->number <= most ||
+           err_set(err, ERR_REJECT, "turn_limit",
+                   "no more calls are made: %llu, the most of this job, were",
+                   (unsigned long long)most);
+}
+
 /* A model may call Python although it was not offered, because the job names
  * other tools. In CodeAct mode nothing is offered, and code is run all the
  * same. */
@@ -506,7 +554,9 @@ enum ruling decide_code(const struct conversation *conversation,
                         const struct terms *terms, const struct call *call,
                         struct buf *code, struct err *why)
 {
-    if (!python_is_offered(conversation, terms, call, why) ||
+    *code = (struct buf){ 0 };
+    if (!may_call(conversation, terms, call, why) ||
+        !python_is_offered(conversation, terms, call, why) ||
         !decide_read_code(call, code, why))
         return RULING_REFUSE;
     struct view what = buf_view(code);
@@ -522,7 +572,9 @@ enum ruling decide_tool(const struct conversation *conversation,
                         const struct tool **tool, struct buf *arguments,
                         struct err *why)
 {
-    if (!read_arguments(conversation, terms, call, tool, arguments, why))
+    *arguments = (struct buf){ 0 };
+    if (!may_call(conversation, terms, call, why) ||
+        !read_arguments(conversation, terms, call, tool, arguments, why))
         return RULING_REFUSE;
     bool needs = approval_rule_of_tool(conversation->job, *tool);
     if (is_barred(conversation, call, needs, arguments->len, why))
@@ -559,6 +611,9 @@ static bool read_call(const struct conversation *conversation,
 {
     const struct job *job = conversation->job;
     const struct tool *tool;
+    *out = (struct buf){ 0 };
+    if (!may_call(conversation, terms, call, err))
+        return false;
     if (!decide_is_tool(call)) {
         if (!decide_read_code(call, out, err))
             return false;

@@ -68,6 +68,9 @@ struct model_plan {
     enum record_purpose purpose; /* a summary: the turn comes after it */
 };
 
+/* Of what the plan's request may take at most, the tokens of its reply. */
+uint64_t decide_reply_tokens(const struct model_plan *plan);
+
 /* The caller gives back plan->content.messages, also on error. Errors:
  * model_context; or, with plan->bounds.fits false, not even an answer can be
  * asked for: token_limit, cost_limit. */

@@ -8,7 +8,8 @@
 #include "consumer/conversation/tools.h"
 #include "schemas/message/limits.h"
 
-/* The functions of the tools that are offered, or that code may call. */
+/* The functions of the tools that are offered, or that code may call. Those of
+ * the caller, which come last, are in the job. */
 static json_t *functions_of(const struct terms *terms, const struct job *job)
 {
     json_t *functions = json_array();
@@ -16,8 +17,11 @@ static json_t *functions_of(const struct terms *terms, const struct job *job)
     json_t *tool;
     if (job->mode == MODE_CODEACT)
         catalog_functions(terms->catalog, &job->tools, functions);
+    size_t own = json_array_size(terms->tools);
+    own -= terms->hands_over ? job->functions.count : 0;
     json_array_foreach(terms->tools, i, tool)
-        json_array_append(functions, json_object_get(tool, "function"));
+        if (i < own)
+            json_array_append(functions, json_object_get(tool, "function"));
     return functions;
 }
 
@@ -121,6 +125,19 @@ static void add_prompt(json_t *json, const char *name,
     json_object_set_new(json, owner, json_boolean(own));
 }
 
+/* Members of the job, as far as they have an effect. */
+static void add_wishes(json_t *json, const struct terms *terms)
+{
+    if (terms->hands_over)
+        json_object_set_new(json, "hands_over", json_true());
+    if (terms->choice.len > 0)
+        json_object_set_new(
+            json, "tool_choice",
+            json_stringn(terms->choice.data, terms->choice.len));
+    add_limit(json, "max_tool_calls", terms->max_tool_calls);
+    add_limit(json, "max_output_tokens", terms->max_output_tokens);
+}
+
 /* Prompts about files and summaries only where there are some. */
 static void add_prompts(json_t *json, const struct terms *terms,
                         const struct conversation *conversation)
@@ -178,6 +195,7 @@ void terms_write(const struct terms *terms,
     buf_init(out, MAX_TERMS_BYTES);
     add_limit(json, "max_total_tokens", terms->max_total_tokens);
     add_limit(json, "max_cost", terms->max_cost);
+    add_wishes(json, terms);
     add_endpoint(json, conversation, terms->endpoint);
     add_image_limits(json, terms);
     if (terms->blob_url && *terms->blob_url != '\0')
@@ -214,6 +232,8 @@ struct budget terms_budget(const struct terms *terms,
         .max_cost = terms_least(limits->max_cost, terms->max_cost),
         .tokens = usage_tokens(usage),
         .cost = usage->cost,
+        .max_written = terms->max_output_tokens,
+        .written = conversation->spending.written,
     };
 }
 

@@ -22,6 +22,9 @@ struct terms {
     struct view functions; /* stubs of what code may call; CodeAct mode */
     struct view libraries; /* that code may import, with commas */
     const struct model_endpoint *endpoint; /* NULL: no model is asked */
+    bool hands_over;    /* calls of functions of the job end it */
+    struct view choice; /* the job's tool_choice; empty: auto */
+    uint64_t max_tool_calls, max_output_tokens; /* the job's; 0: no limit */
     uint64_t max_turns, max_tokens; /* the operator's; jobs may ask for less */
     uint64_t max_total_tokens, max_cost; /* likewise; 0: no limit */
     uint64_t repeats;                    /* see brake.h; 0: no brake */

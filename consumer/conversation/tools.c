@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"
+#include "schemas/json/convert.h"
 #include "schemas/message/limits.h"
 
 /* -------------------------------------------------------------- an offer */
@@ -98,6 +100,87 @@ json_t *tools_offer(const struct catalog *catalog, const struct list *names,
         return tools;
     json_decref(tools);
     return NULL;
+}
+
+/* ------------------------------------------------ functions of the caller */
+
+static json_t *function_json(const struct job_function *function)
+{
+    struct view about = function->description;
+    json_t *json = json_pack(
+        "{s:o}", "name", json_stringn(function->name.data, function->name.len));
+    if (about.len > 0)
+        json_object_set_new(json, "description",
+                            json_stringn(about.data, about.len));
+    if (function->parameters)
+        json_object_set_new(json, "parameters",
+                            json_from_value(function->parameters));
+    if (function->strict)
+        json_object_set_new(json, "strict", json_true());
+    return json;
+}
+
+void tools_add_functions(json_t *tools, const struct job *job)
+{
+    const struct job_function *functions = job->functions.items;
+    for (size_t i = 0; i < job->functions.count; i++)
+        tools_add_function(tools, function_json(&functions[i]));
+}
+
+const struct job_function *tools_function(const struct job *job,
+                                          struct view name)
+{
+    const struct job_function *functions = job->functions.items;
+    for (size_t i = 0; i < job->functions.count; i++)
+        if (view_equal(functions[i].name, name))
+            return view_is(job->tool_choice, "none") ? NULL : &functions[i];
+    return NULL;
+}
+
+static bool is_offered(const json_t *offered, struct view name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach(offered, i, tool)
+        if (view_equal(name, reply_json_text(json_object_get(tool, "function"),
+                                             "name")))
+            return true;
+    return false;
+}
+
+static bool tools_check_choice(const json_t *offered, struct view choice,
+                               struct err *err)
+{
+    CLEANUP(buf_finish) struct buf names = { 0 };
+    if (choice.len == 0 || view_is(choice, "auto") || view_is(choice, "none"))
+        return true;
+    if (view_is(choice, "required"))
+        return json_array_size(offered) > 0 ||
+               err_set(err, ERR_REJECT, "bad_field",
+                       "tool_choice: is \"required\", and the job offers no "
+                       "tool and no function");
+    if (is_offered(offered, choice))
+        return true;
+    buf_init(&names, 512);
+    tools_names(offered, &names);
+    return err_set(err, ERR_REJECT, "bad_field",
+                   "tool_choice: is \"%.*s\", which the job does not offer; it "
+                   "offers: %.*s",
+                   VIEW_ARG(view_head(choice, 64)), VIEW_ARG(buf_view(&names)));
+}
+
+bool tools_check_job(const struct catalog *catalog, const json_t *offered,
+                     const struct job *job, struct err *err)
+{
+    const struct job_function *functions = job->functions.items;
+    for (size_t i = 0; i < job->functions.count; i++)
+        if (view_is(functions[i].name, TOOL_PYTHON) ||
+            catalog_find(catalog, functions[i].name))
+            return err_set(err, ERR_REJECT, "bad_field",
+                           "functions[%zu].name: is \"%.*s\", a tool of "
+                           "quern's own",
+                           i, VIEW_ARG(functions[i].name));
+    return tools_check_choice(offered, job->tool_choice, err);
 }
 
 static bool is_python(const json_t *tool)

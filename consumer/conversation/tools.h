@@ -10,6 +10,7 @@
 
 #include "consumer/tools/catalog.h"
 #include "consumer/tools/mcp.h"
+#include "schemas/message/job.h"
 
 /* The tool that runs code in a session, and its only argument. All other tools
  * are in the catalog. */
@@ -21,6 +22,20 @@
  * which says what there is. */
 json_t *tools_offer(const struct catalog *catalog, const struct list *names,
                     struct err *err);
+
+/* Appends the functions of the job, which the caller runs. */
+void tools_add_functions(json_t *tools, const struct job *job);
+
+/* The function of the job that a model calls by that name. NULL: there is none,
+ * or the job's tool_choice is none, so that nothing may be called. */
+const struct job_function *tools_function(const struct job *job,
+                                          struct view name);
+
+/* Whether no function has the name of one of quern's own tools, and tool_choice
+ * names one of the tools that are offered, if it names any. Error: bad_field,
+ * which says which name it is. */
+bool tools_check_job(const struct catalog *catalog, const json_t *offered,
+                     const struct job *job, struct err *err);
 
 /* The same without Python: a new reference. */
 json_t *tools_without_python(const json_t *tools);

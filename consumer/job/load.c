@@ -292,6 +292,21 @@ static bool check_executor(struct attempt *attempt, struct err *err)
                    "no executor (QUERN_EXECUTOR is " EXECUTOR_NONE ")");
 }
 
+/* Behind quern's own tools. The list may be that of all jobs, so it is copied.
+ */
+static bool add_functions(struct attempt *attempt, struct err *err)
+{
+    const struct job *job = &attempt->job;
+    if (job->functions.count > 0) {
+        json_t *all = json_copy(attempt->tools.array);
+        json_decref(attempt->tools.array);
+        tools_add_functions(all, job);
+        attempt->tools.array = all;
+    }
+    return tools_check_job(&attempt->tools.toolset->catalog,
+                           attempt->tools.array, job, err);
+}
+
 /* In CodeAct mode the model itself calls no tools: the code that it writes
  * does, so the tools become stubs in the instructions. */
 static bool choose_tools(struct attempt *attempt, struct err *err)
@@ -315,7 +330,7 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
         json_decref(attempt->tools.array);
         attempt->tools.array = NULL;
     }
-    return true;
+    return attempt->job.kind != JOB_CONVERSATION || add_functions(attempt, err);
 }
 
 /* Sets attempt->known once job and conversation are valid: an error after that

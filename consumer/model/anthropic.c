@@ -387,19 +387,36 @@ static json_t *tools_json(const json_t *tools)
     return list;
 }
 
+/* A member of tool_choice. Until the tools are set it is one of the body. */
+static const char ONE_CALL[] = "disable_parallel_tool_use";
+
 static void anthropic_set_tools(json_t *body,
                                 const struct model_endpoint *endpoint,
                                 const struct model_request *request)
 {
+    static const char *const words[] = { "none", "auto", "any", "tool" };
     bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
+    enum tool_choice choice = tool_choice(request);
+    struct view name = request->choice;
+    json_t *alone = json_object_get(body, ONE_CALL), *wish;
 
-    if (json_array_size(request->tools) == 0 || (request->last && !chooses))
+    json_incref(alone);
+    json_object_del(body, ONE_CALL);
+    if (json_array_size(request->tools) == 0 ||
+        (choice == CHOOSE_NONE && !chooses)) {
+        json_decref(alone);
         return;
+    }
     json_object_set_new(body, "tools", tools_json(request->tools));
+    wish = json_pack("{s:s}", "type", words[choice]);
+    if (choice == CHOOSE_ONE)
+        json_object_set_new(wish, "name", json_stringn(name.data, name.len));
+    if (choice != CHOOSE_NONE && alone)
+        json_object_set(wish, ONE_CALL, alone);
     if (chooses)
-        json_object_set_new(
-            body, "tool_choice",
-            json_pack("{s:s}", "type", request->last ? "none" : "auto"));
+        json_object_set(body, "tool_choice", wish);
+    json_decref(wish);
+    json_decref(alone);
 }
 
 /* Marks the last block of the list: all up to it is cached. Thinking may not be
@@ -505,6 +522,8 @@ static json_t *anthropic_write_body(const struct model_endpoint *endpoint,
     json_decref(parameters);
     anthropic_set_tools(body, endpoint, request);
     fit_thinking(body, endpoint, max_tokens);
+    if (tool_choice(request) > CHOOSE_AUTO)
+        json_object_del(body, "thinking"); /* refused where a call is forced */
     mark_all(body, endpoint, request->last);
     if (!endpoint_has(endpoint, QUIRK_NO_STREAM))
         json_object_set_new(body, "stream", json_true());
@@ -540,6 +559,9 @@ static void anthropic_set_parameter(json_t *parameters, const char *name,
     else if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0 ||
              strcmp(name, "top_k") == 0)
         set_sampling(parameters, name, value);
+    else if (strcmp(name, "parallel_tool_calls") == 0)
+        json_object_set_new(parameters, ONE_CALL,
+                            json_boolean(!json_is_true(value)));
 }
 
 static const struct dialect_lesson lessons[] = {

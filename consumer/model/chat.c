@@ -535,15 +535,27 @@ static json_t *fit_messages(const struct model_endpoint *endpoint,
 /* Tools that must not be called (last) are shown all the same: some endpoints
  * refuse a history of calls without them. */
 static void chat_set_tools(json_t *body, const struct model_endpoint *endpoint,
-                           json_t *tools, bool last)
+                           const struct model_request *request)
 {
+    static const char *const words[] = { "none", "auto", "required" };
     bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
-    if (json_array_size(tools) == 0 || (last && !chooses))
+    enum tool_choice choice = tool_choice(request);
+    struct view name = request->choice;
+
+    if (json_array_size(request->tools) == 0 ||
+        (choice == CHOOSE_NONE && !chooses)) {
+        json_object_del(body, "parallel_tool_calls"); /* refused alone */
         return;
-    json_object_set(body, "tools", tools);
-    if (chooses)
-        json_object_set_new(body, "tool_choice",
-                            json_string(last ? "none" : "auto"));
+    }
+    json_object_set(body, "tools", request->tools);
+    if (!chooses)
+        return;
+    json_object_set_new(body, "tool_choice",
+                        choice == CHOOSE_ONE
+                            ? json_pack("{s:s, s:{s:o}}", "type", "function",
+                                        "function", "name",
+                                        json_stringn(name.data, name.len))
+                            : json_string(words[choice]));
 }
 
 static void set_max_tokens(json_t *body, const struct model_endpoint *endpoint,
@@ -585,7 +597,7 @@ static json_t *chat_write_body(const struct model_endpoint *endpoint,
 
     json_object_update_missing(body, parameters);
     json_decref(parameters);
-    chat_set_tools(body, endpoint, request->tools, request->last);
+    chat_set_tools(body, endpoint, request);
     set_max_tokens(body, endpoint, request->max_tokens);
     if (endpoint_has(endpoint, QUIRK_NO_STREAM))
         return body;
@@ -596,10 +608,12 @@ static json_t *chat_write_body(const struct model_endpoint *endpoint,
     return body;
 }
 
+/* The API gives no summary of reasoning. */
 static void chat_set_parameter(json_t *parameters, const char *name,
                                json_t *value)
 {
-    json_object_set(parameters, name, value);
+    if (strcmp(name, "reasoning_summary") != 0)
+        json_object_set(parameters, name, value);
 }
 
 static const struct dialect_lesson lessons[] = {
@@ -613,6 +627,7 @@ static const struct dialect_lesson lessons[] = {
     { "presence_penalty", QUIRK_NO_SAMPLING },
     { "frequency_penalty", QUIRK_NO_SAMPLING },
     { "verbosity", QUIRK_NO_SAMPLING },
+    { "parallel_tool_calls", QUIRK_NO_SAMPLING },
     { "stream_options", QUIRK_NO_STREAM_OPTIONS },
     { "stream", QUIRK_NO_STREAM },
     { "tool_choice", QUIRK_NO_TOOL_CHOICE },

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "consumer/model/endpoint.h"
+#include "consumer/model/model.h"
 #include "consumer/model/reply_json.h"
 #include "schemas/message/buf.h"
 
@@ -92,6 +93,17 @@ json_t *tool_schema(const json_t *function)
     return json_is_object(schema)
                ? json_incref(schema)
                : json_pack("{s:s, s:{}}", "type", "object", "properties");
+}
+
+enum tool_choice tool_choice(const struct model_request *request)
+{
+    struct view choice = request->choice;
+
+    if (request->last || view_is(choice, "none"))
+        return CHOOSE_NONE;
+    if (choice.len == 0 || view_is(choice, "auto"))
+        return CHOOSE_AUTO;
+    return view_is(choice, "required") ? CHOOSE_ANY : CHOOSE_ONE;
 }
 
 uint64_t parameter_tokens(const struct model_endpoint *endpoint,

@@ -102,6 +102,11 @@ json_t *call_id_json(struct view id);
  * reference. */
 json_t *tool_schema(const json_t *function);
 
+/* What a request asks of the model: nothing but an answer, anything, any call,
+ * or that of the tool request->choice. */
+enum tool_choice { CHOOSE_NONE, CHOOSE_AUTO, CHOOSE_ANY, CHOOSE_ONE };
+enum tool_choice tool_choice(const struct model_request *request);
+
 /* A member of the operator's parameters that is a number of tokens; 0: none. */
 uint64_t parameter_tokens(const struct model_endpoint *endpoint,
                           const char *name);

@@ -38,6 +38,8 @@ struct model_request {
     bool last;           /* no tool may be called any more; they are shown all
                             the same, since the history has calls */
     struct trace trace;  /* of the job; what it points to outlives the call */
+    struct view choice;  /* none, required, or the name of the tool that has to
+                          * be called; else: auto. Borrowed */
     bool pictures;       /* messages hold some, so they are not kept while the
                             model is waited for: see model_failure.anew */
 };

@@ -434,14 +434,25 @@ static void responses_set_tools(json_t *body,
                                 const struct model_endpoint *endpoint,
                                 const struct model_request *request)
 {
+    static const char *const words[] = { "none", "auto", "required" };
     bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
+    enum tool_choice choice = tool_choice(request);
+    struct view name = request->choice;
 
-    if (json_array_size(request->tools) == 0 || (request->last && !chooses))
+    if (json_array_size(request->tools) == 0 ||
+        (choice == CHOOSE_NONE && !chooses)) {
+        json_object_del(body, "parallel_tool_calls"); /* refused alone */
         return;
+    }
     json_object_set_new(body, "tools", tools_json(request->tools));
-    if (chooses)
-        json_object_set_new(body, "tool_choice",
-                            json_string(request->last ? "none" : "auto"));
+    if (!chooses)
+        return;
+    json_object_set_new(body, "tool_choice",
+                        choice == CHOOSE_ONE
+                            ? json_pack("{s:s, s:o}", "type", "function",
+                                        "name",
+                                        json_stringn(name.data, name.len))
+                            : json_string(words[choice]));
 }
 
 static uint64_t responses_max_tokens(const struct model_endpoint *endpoint,
@@ -523,10 +534,13 @@ static void set_inside(json_t *parameters, const char *object, const char *name,
 static void responses_set_parameter(json_t *parameters, const char *name,
                                     json_t *value)
 {
-    if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0)
+    if (strcmp(name, "temperature") == 0 || strcmp(name, "top_p") == 0 ||
+        strcmp(name, "parallel_tool_calls") == 0)
         json_object_set(parameters, name, value);
     else if (strcmp(name, "reasoning_effort") == 0)
         set_inside(parameters, "reasoning", "effort", value);
+    else if (strcmp(name, "reasoning_summary") == 0)
+        set_inside(parameters, "reasoning", "summary", value);
     else if (strcmp(name, "verbosity") == 0)
         set_inside(parameters, "text", "verbosity", value);
 }
@@ -535,7 +549,9 @@ static const struct dialect_lesson lessons[] = {
     { "temperature", QUIRK_NO_TEMPERATURE },
     { "top_p", QUIRK_NO_TOP_P },
     { "reasoning.effort", QUIRK_NO_EFFORT },
+    { "reasoning.summary", QUIRK_NO_SAMPLING },
     { "text.verbosity", QUIRK_NO_SAMPLING },
+    { "parallel_tool_calls", QUIRK_NO_SAMPLING },
     { "stream", QUIRK_NO_STREAM },
     { "tool_choice", QUIRK_NO_TOOL_CHOICE },
     { "max_output_tokens", QUIRK_NO_MAX_TOKENS },

@@ -197,6 +197,25 @@ static void collect_files(struct result_writer *writer)
     }
 }
 
+/* What the caller has to run before the conversation can go on. */
+static void collect_calls(struct result_writer *writer)
+{
+    const struct conversation *conversation = writer->conversation;
+    struct list *list = &writer->result.calls;
+    if (!conversation_hands_over(conversation))
+        return;
+    struct result_call *calls =
+        arena_alloc(&writer->arena, conversation->call_count * sizeof(*calls));
+    list->items = calls;
+    for (size_t i = 0; i < conversation->call_count; i++) {
+        const struct call *call = &conversation->calls[i];
+        if (call->is_callers)
+            calls[list->count++] =
+                (struct result_call){ view_of(call->call_id),
+                                      view_of(call->tool), call->arguments };
+    }
+}
+
 static struct view answer_of(const struct conversation *conversation,
                              const struct job_outcome *ending)
 {
@@ -220,6 +239,7 @@ static void collect(struct result_writer *writer,
     if (conversation->output)
         json_to_value(conversation->output, &result->output, &writer->arena,
                       NULL);
+    collect_calls(writer);
     collect_cells(writer);
     collect_images(writer);
     collect_files(writer);
@@ -316,6 +336,15 @@ static void cut_answer(struct result_writer *writer)
     writer->result.output = NULL;
 }
 
+/* An object that is cut is none: the caller must see that. */
+static void drop_arguments(struct result_writer *writer)
+{
+    struct result_call *calls = writer->result.calls.items;
+    for (size_t i = 0; i < writer->result.calls.count; i++)
+        if (calls[i].arguments.len > SHORT_BYTES)
+            calls[i].arguments = (struct view){ 0 };
+}
+
 static void drop_metadata(struct result_writer *writer)
 {
     writer->result.metadata.count = 0;
@@ -331,6 +360,7 @@ static const struct {
     { shrink_cells, "Of cells, displays and files were left out. " },
     { cut_answer, "The answer was cut, output left out. " },
     { drop_metadata, "Metadata were left out. " },
+    { drop_arguments, "Long arguments of calls were left out. " },
 };
 enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
 

@@ -118,6 +118,8 @@ static bool load_tools(struct today *today, const struct job *job,
         today->terms.tools = tools_recorded(today);
     else
         today->terms.tools = tools_today(today, job, err);
+    if (today->terms.tools && today->terms.hands_over)
+        tools_add_functions(today->terms.tools, job);
     return job->mode == MODE_CODEACT || today->terms.tools;
 }
 
@@ -196,6 +198,11 @@ bool today_load(struct today *today, struct view terms, const struct job *job,
     if (!json_is_object(today->json))
         return err_set(err, ERR_REJECT, "bad_message",
                        "its terms are not a JSON object");
+    today->terms.hands_over =
+        json_is_true(json_object_get(today->json, "hands_over"));
+    today->terms.choice = view_of(today_text(today, "tool_choice"));
+    today->terms.max_tool_calls = today_number(today, "max_tool_calls");
+    today->terms.max_output_tokens = today_number(today, "max_output_tokens");
     if (!load_endpoint(today, err) || !load_tools(today, job, when, err) ||
         !load_prompts(today, job, when, prompts, err))
         return false;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "schemas/message/functions.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/rule.h"
@@ -76,6 +77,11 @@ static const struct field job_limits_fields[] = {
          "The most tokens that models may read and write, over all calls"),
     UINT_IN(UNIT_MICRO_DOLLARS, job_limits, max_cost, 0, MAX_NUMBER,
             "The most that all model calls may cost"),
+    UINT(job_limits, max_output_tokens, 0, MAX_NUMBER,
+         "The most tokens that models may write, over all calls"),
+    UINT(job_limits, max_tool_calls, 0, MAX_NUMBER,
+         "The most calls of quern's own tools, Python included, that models "
+         "may make"),
     UINT_IN(UNIT_MS, job_limits, cell_ms, 0, MAX_CELL_MS,
             "The longest time of one cell"),
     UINT_IN(UNIT_BYTES, job_limits, memory_bytes, 0, UINT64_C(1) << 40,
@@ -94,6 +100,21 @@ static const struct field job_retry_fields[] = {
 };
 static const struct schema schema_job_retry = {
     SCHEMA(job_retry, "How often and how soon a failed attempt is repeated."),
+};
+
+static const struct field job_function_fields[] = {
+    TEXT(job_function, name, FIELD_REQUIRED, MAX_NAME_BYTES,
+         "1 to 64 of A-Z a-z 0-9 _ -"),
+    TEXT(job_function, description, 0, MAX_ABOUT_BYTES,
+         "What it does, for the model"),
+    ANY(job_function, parameters, 0,
+        "JSON Schema of an object: its arguments; absent: it takes none"),
+    BOOL(job_function, strict, 0,
+         "The endpoint holds the model to the schema, where it can"),
+};
+static const struct schema schema_job_function = {
+    SCHEMA(job_function, "A function of the caller, which quern does not run: "
+                         "a call of it ends the job."),
 };
 
 static const struct field path_fields[] = {
@@ -186,9 +207,16 @@ static const struct field job_fields[] = {
     ANY(job, parameters, 0,
         "How the model writes, within what the operator allows: temperature, "
         "top_p, top_k, min_p, presence_penalty, frequency_penalty, seed, stop "
-        "(a text or a list), reasoning_effort, verbosity"),
+        "(a text or a list), reasoning_effort, reasoning_summary, verbosity, "
+        "parallel_tool_calls"),
     TEXT(job, tracestate, 0, MAX_TRACESTATE_BYTES,
          "W3C Trace Context, beside traceparent: up to 32 key=value"),
+    LIST(job, functions, 0, job_function, MAX_FUNCTIONS,
+         "Functions of the caller: the model may call them, and the job then "
+         "ends with these calls"),
+    TEXT(job, tool_choice, 0, MAX_NAME_BYTES,
+         "auto, none, required, or the name of a function or a tool that the "
+         "model has to call first; absent: auto"),
 };
 const struct schema schema_job = {
     SCHEMA(job, "What a producer asks for."),
@@ -480,7 +508,7 @@ static bool check_messages(const struct job *job, struct err *err)
         if (!check_message(&place, &job->messages->via.array.ptr[i], err))
             return false;
     }
-    return true;
+    return functions_check_answers(job->messages, err);
 }
 
 static bool is_given(const struct job_action *action)
@@ -620,9 +648,10 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
     if (!id_parse(job->id, NULL))
         return fault(&id, err, "bad_field", "must be a UUIDv7 in lower case");
     return check_kind(job, err) && check_output(job, err) &&
-           check_parameters(job, err) && job_check_names(job, err) &&
-           check_files(job, err) && check_env(job, err) &&
-           check_messages(job, err) && check_trace(job, err);
+           check_parameters(job, err) && functions_check(job, err) &&
+           job_check_names(job, err) && check_files(job, err) &&
+           check_env(job, err) && check_messages(job, err) &&
+           check_trace(job, err);
 }
 
 struct trace job_trace(const struct job *job)

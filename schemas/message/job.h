@@ -34,13 +34,24 @@ extern const struct schema schema_file_ref;
 /* Zero: the operator's default. A value beyond the operator's bound is lowered
  * to that bound. */
 struct job_limits {
-    uint64_t max_turns;        /* model calls */
-    uint64_t deadline_ms;      /* from submit to the end, waiting included */
-    uint64_t max_tokens;       /* per model reply */
-    uint64_t max_total_tokens; /* read and written by models, of all calls */
-    uint64_t max_cost;         /* of all calls, in micro-dollars */
-    uint64_t cell_ms;          /* one cell */
-    uint64_t memory_bytes;     /* of the session */
+    uint64_t max_turns;         /* model calls */
+    uint64_t deadline_ms;       /* from submit to the end, waiting included */
+    uint64_t max_tokens;        /* per model reply */
+    uint64_t max_total_tokens;  /* read and written by models, of all calls */
+    uint64_t max_cost;          /* of all calls, in micro-dollars */
+    uint64_t max_output_tokens; /* written by models, of all calls */
+    uint64_t max_tool_calls;    /* of quern's own tools, by models */
+    uint64_t cell_ms;           /* one cell */
+    uint64_t memory_bytes;      /* of the session */
+};
+
+/* A function of the caller: a model may call it, but quern does not run it. */
+struct job_function {
+    struct view name;        /* 1 to MAX_FUNCTION_NAME_BYTES of A-Za-z0-9_- */
+    struct view description; /* for the model; may be empty */
+    const msgpack_object *parameters; /* JSON Schema of an object, a map; NULL:
+                                         it takes no arguments */
+    bool strict; /* the endpoint holds the model to the schema, if it can */
 };
 
 /* What happens when nobody has given a verdict in time: as the operator has set
@@ -100,6 +111,9 @@ struct job {
     const msgpack_object *output_schema; /* a map that the answer has to fit;
                                             NULL: none */
     const msgpack_object *parameters;    /* a map, see sampling.h; NULL: none */
+    struct list functions;               /* of struct job_function */
+    struct view tool_choice; /* auto, none, required, or the name of a function
+                                or a tool; empty: auto */
 
     /* Not in the message: job_decode() fills it, encoding ignores it. */
     struct unknown_members unknown;
@@ -109,7 +123,8 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 
 /* message_decode(), then what no single row can say: a conversation has
  * messages (an array of maps with a role) or a prompt, not both, or files
- * alone; code has cells; kind session has a session, and what its action needs
+ * alone; each call in its messages is answered; functions have names of their
+ * own; code has cells; kind session has a session, and what its action needs
  * and nothing else; file names are base names, told apart from each other;
  * variables of the environment have names that Python and a shell can use. */
 bool job_decode(struct job *job, struct view bytes, struct arena *arena,

@@ -39,6 +39,9 @@ static const struct field record_fields[] = {
          "model_sent: by which the endpoint keeps the reply"),
     UINT(record, reserved, 0, MAX_NUMBER,
          "model_intent: tokens that it may take, with its reply"),
+    UINT(record, reply, 0, MAX_NUMBER,
+         "model_intent: those of them that are of the reply, where the job "
+         "limits these"),
     UINT(record, cost, 0, MAX_NUMBER,
          "model_intent: micro-dollars that these may cost"),
     TEXT(record, call, 0, MAX_NAME_BYTES,

@@ -80,6 +80,8 @@ struct record {
     uint64_t reserved;       /* model_intent: tokens that it may take, request
                                 and reply, as the endpoint counts */
     uint64_t cost;           /* model_intent: micro-dollars, of the same */
+    uint64_t reply;          /* model_intent: of reserved, tokens of the reply;
+                                0: the job has no max_output_tokens */
     struct view call;        /* tool_*: unique in the job, "turn.index" */
     uint64_t number;         /* tool_*: of a call that the code of that call
                                 makes, from 1; 0: the call itself */

@@ -20,6 +20,10 @@ enum {
     MAX_CELL_FILES = 128,         /* per cell, in its list of changes */
     MAX_CELLS = 256,              /* per job */
     MAX_TOOLS = 64,               /* per job */
+    MAX_FUNCTIONS = 128,          /* of the caller, per job */
+    MAX_FUNCTION_NAME_BYTES = 64, /* as all endpoints have it */
+    MAX_ABOUT_BYTES = 16 << 10,   /* what a model is told of a function */
+    MAX_MESSAGE_CALLS = 256,      /* in one message of an assistant */
     MAX_METADATA = 32,            /* pairs */
     MAX_ENV = 64,                 /* environment variables of a job */
     MAX_ENV_BYTES = 16 << 10,     /* names and values of all of them */

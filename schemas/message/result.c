@@ -210,6 +210,19 @@ const struct schema schema_result_error = {
     SCHEMA(result_error, "Why the job failed or is incomplete."),
 };
 
+static const struct field result_call_fields[] = {
+    TEXT(result_call, call_id, FIELD_REQUIRED, MAX_NAME_BYTES,
+         "The id of the call: the message that answers it has it as "
+         "tool_call_id"),
+    TEXT(result_call, name, FIELD_REQUIRED, MAX_NAME_BYTES,
+         "The name of the function"),
+    TEXT(result_call, arguments, FIELD_ALWAYS, MAX_TOOL_BYTES,
+         "A JSON object, or what the model wrote in its place"),
+};
+static const struct schema schema_result_call = {
+    SCHEMA(result_call, "A call of a function of the caller."),
+};
+
 static const struct field result_fields[] = {
     TEXT_OF_LENGTH(result, id, FIELD_REQUIRED, ID_LEN, "The job's id"),
     ENUM(result, status, FIELD_REQUIRED | FIELD_ALWAYS, job_state_names,
@@ -217,6 +230,8 @@ static const struct field result_fields[] = {
     TEXT(result, answer, 0, MAX_ANSWER_BYTES, "Markdown"),
     ANY(result, output, 0, "The answer as a value that fits output_schema"),
     ANY(result, messages, 0, "The conversation, in OpenAI's chat format"),
+    LIST(result, calls, 0, result_call, MAX_MESSAGE_CALLS,
+         "Calls of the job's functions, for the caller to run"),
     LIST(result, images, 0, image_ref, MAX_IMAGES, "Images made by cells"),
     LIST(result, files, 0, file_ref, MAX_FILES,
          "Files that cells wrote or changed"),

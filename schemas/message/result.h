@@ -157,6 +157,13 @@ struct result_error {
 };
 extern const struct schema schema_result_error;
 
+/* A call of a function of the job, for the caller to run. */
+struct result_call {
+    struct view call_id; /* as the messages have it */
+    struct view name;
+    struct view arguments; /* JSON, or what the model wrote in its place */
+};
+
 struct result {
     struct view id;
     int status;                     /* enum job_state, a terminal one */
@@ -165,6 +172,7 @@ struct result {
                                        NULL: none */
     const msgpack_object *messages; /* the conversation, in OpenAI's chat form;
                                        NULL: none */
+    struct list calls;              /* of struct result_call */
     struct list images;             /* of struct image_ref */
     struct list files;              /* of struct file_ref */
     struct list cells;              /* of struct cell */

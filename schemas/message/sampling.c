@@ -8,18 +8,22 @@
 
 #define MOST_INTEGER 2147483647.0
 
+static const char *const summaries[] = { "auto", "concise", "detailed", NULL };
+
 static const struct sampling sampling_table[] = {
-    { "temperature", SAMPLING_NUMBER, 0, 2 },
-    { "top_p", SAMPLING_NUMBER, 0, 1 },
-    { "top_k", SAMPLING_INTEGER, 0, MOST_INTEGER },
-    { "min_p", SAMPLING_NUMBER, 0, 1 },
-    { "presence_penalty", SAMPLING_NUMBER, -2, 2 },
-    { "frequency_penalty", SAMPLING_NUMBER, -2, 2 },
-    { "seed", SAMPLING_INTEGER, -MOST_INTEGER, MOST_INTEGER },
-    { "stop", SAMPLING_STOP, 0, 0 },
-    { "reasoning_effort", SAMPLING_WORD, 0, 0 },
-    { "verbosity", SAMPLING_WORD, 0, 0 },
-    { NULL, SAMPLING_NUMBER, 0, 0 },
+    { "temperature", SAMPLING_NUMBER, 0, 2, NULL },
+    { "top_p", SAMPLING_NUMBER, 0, 1, NULL },
+    { "top_k", SAMPLING_INTEGER, 0, MOST_INTEGER, NULL },
+    { "min_p", SAMPLING_NUMBER, 0, 1, NULL },
+    { "presence_penalty", SAMPLING_NUMBER, -2, 2, NULL },
+    { "frequency_penalty", SAMPLING_NUMBER, -2, 2, NULL },
+    { "seed", SAMPLING_INTEGER, -MOST_INTEGER, MOST_INTEGER, NULL },
+    { "stop", SAMPLING_STOP, 0, 0, NULL },
+    { "reasoning_effort", SAMPLING_WORD, 0, 0, NULL },
+    { "reasoning_summary", SAMPLING_CHOICE, 0, 0, summaries },
+    { "verbosity", SAMPLING_WORD, 0, 0, NULL },
+    { "parallel_tool_calls", SAMPLING_BOOL, 0, 0, NULL },
+    { NULL, SAMPLING_NUMBER, 0, 0, NULL },
 };
 
 const struct sampling *sampling_find(struct view name)
@@ -120,6 +124,22 @@ static bool check_stop(const msgpack_object *value, struct err *err)
                            MAX_STOP_BYTES, MAX_STOPS);
 }
 
+static bool check_choice(const struct sampling *one,
+                         const msgpack_object *value, struct err *err)
+{
+    CLEANUP(buf_finish) struct buf words;
+
+    buf_init(&words, 256);
+    for (const char *const *word = one->words; *word; word++) {
+        if (view_is(sampling_text(value), *word))
+            return true;
+        buf_printf(&words, "%s%s", words.len > 0 ? ", " : "", *word);
+    }
+    return err_set(err, ERR_REJECT, "bad_field",
+                   "parameters.%s must be one of %.*s", one->name,
+                   VIEW_ARG(buf_view(&words)));
+}
+
 static bool check_one(const msgpack_object_kv *pair, struct err *err)
 {
     struct view name = sampling_text(&pair->key);
@@ -135,6 +155,12 @@ static bool check_one(const msgpack_object_kv *pair, struct err *err)
         return check_word(one, &pair->val, err);
     case SAMPLING_STOP:
         return check_stop(&pair->val, err);
+    case SAMPLING_BOOL:
+        return pair->val.type == MSGPACK_OBJECT_BOOLEAN ||
+               err_set(err, ERR_REJECT, "bad_field",
+                       "parameters.%s must be true or false", one->name);
+    case SAMPLING_CHOICE:
+        return check_choice(one, &pair->val, err);
     }
     return false;
 }

@@ -17,12 +17,15 @@ enum sampling_kind {
     SAMPLING_INTEGER,
     SAMPLING_WORD, /* a-z, A-Z, 0-9, _ and - */
     SAMPLING_STOP, /* a text, or a list of texts */
+    SAMPLING_BOOL,
+    SAMPLING_CHOICE, /* one of the words */
 };
 
 struct sampling {
     const char *name; /* NULL ends the table */
     enum sampling_kind kind;
-    double least, most; /* of a number */
+    double least, most;       /* of a number */
+    const char *const *words; /* of a choice; ends in NULL */
 };
 
 enum { MAX_STOPS = 16, MAX_STOP_BYTES = 256, MAX_WORD_BYTES = 32 };

@@ -32,6 +32,36 @@ CHAT = [
 ]
 
 
+FUNCTIONS = [
+    {
+        "name": "get_weather",
+        "description": "The weather of a city.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}},
+            "required": ["city"],
+        },
+        "strict": True,
+    },
+    {"name": "clock"},
+]
+ANSWERED = [
+    {"role": "user", "content": "How is the weather in Ulm?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "call_abc",
+                "type": "function",
+                "function": {"name": "get_weather", "arguments": '{"city": "Ulm"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "call_abc", "content": "rain"},
+]
+
+
 def of_a_dialect(dialect, model):
     """What every endpoint has to be asked in its own words."""
 
@@ -57,6 +87,32 @@ def of_a_dialect(dialect, model):
                 text("both"),
             ],
             shows=["/search?query=a", "/search?query=b"],
+        ),
+        said(
+            "functions-of-the-caller",
+            "completed",
+            [
+                acts("6 * 7"),
+                calls(
+                    asks("get_weather", "a", city="Ulm"),
+                    asks("search", "b", query="b"),
+                    asks("get_weather", "c", city="Bern"),
+                    text="Both cities.",
+                ),
+            ],
+            functions=FUNCTIONS,
+            tool_choice="required",
+            parameters={"parallel_tool_calls": True, "reasoning_summary": "auto"},
+            limits={"max_output_tokens": 20000, "max_tool_calls": 9},
+            shows=['"calls":[', "/search?query=b", "hands_over"],
+        ),
+        said(
+            "functions-answered",
+            "completed",
+            [text("Rain.")],
+            functions=FUNCTIONS,
+            tool_choice="none",
+            messages=ANSWERED,
         ),
         said(
             "codeact",

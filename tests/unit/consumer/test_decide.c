@@ -522,6 +522,63 @@ static void test_terms_hold_no_secret(void **state)
     end(world);
 }
 
+static const char both[] =
+    "{\"role\": \"assistant\", \"content\": \"I look.\", \"tool_calls\": ["
+    "{\"id\": \"a\", \"function\": {\"name\": \"ask\", \"arguments\": "
+    "\"x\"}}, {\"id\": \"b\", \"function\": {\"name\": "
+    "\"execute_python_code\", \"arguments\": \"{\\\"code\\\": "
+    "\\\"1\\\"}\"}}]}";
+
+/* What is ours is run first; then the job ends, as it is. */
+static void test_functions_of_the_caller(void **state)
+{
+    (void)state;
+    struct job_function function = { .name = VIEW("ask") };
+    struct job job = question;
+    const struct cell cell = { .code = VIEW("1"), .status = CELL_OK };
+    struct err why;
+    job.functions = (struct list){ &function, 1 };
+    struct world *world = begin(&job);
+    struct conversation *conversation = &world->conversation;
+    asks(conversation);
+    answers(conversation, both);
+    assert_int_equal(decide_next(conversation, &world->terms), NEXT_CALL);
+    assert_string_equal(conversation_call(conversation)->call_id, "b");
+    assert_false(conversation_hands_over(conversation));
+    calls(conversation);
+    observes(conversation, &cell, "1");
+    assert_int_equal(decide_next(conversation, &world->terms), NEXT_END);
+    assert_true(conversation_hands_over(conversation));
+    assert_int_equal(decide_end(conversation, &world->terms, &why),
+                     STATE_COMPLETED);
+    assert_true(view_is(conversation_answer(conversation), "I look."));
+    assert_true(view_is(conversation->calls[0].arguments, "x"));
+    end(world);
+}
+
+/* Those beyond the limit are not run, whatever became of the others. */
+static void test_a_limit_of_calls(void **state)
+{
+    (void)state;
+    CLEANUP(buf_finish) struct buf code = { 0 };
+    struct err why;
+    struct world *world = begin(&question);
+    struct conversation *conversation = &world->conversation;
+    world->terms.max_tool_calls = 1;
+    for (int i = 0; i < 2; i++) {
+        turn(world, "{\\\"code\\\": \\\"1\\\"}");
+        buf_finish(&code);
+        assert_int_equal(decide_code(conversation, &world->terms,
+                                     conversation_call(conversation), &code,
+                                     &why),
+                         i == 0 ? RULING_RUN : RULING_REFUSE);
+        calls(conversation);
+        observes(conversation, NULL, "1");
+    }
+    assert_non_null(strstr(why.text, "1, the most of this job"));
+    end(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +596,8 @@ int main(void)
         cmocka_unit_test(test_a_summary_of_another_endpoint),
         cmocka_unit_test(test_a_summary_is_not_for_the_last_tokens),
         cmocka_unit_test(test_terms_hold_no_secret),
+        cmocka_unit_test(test_functions_of_the_caller),
+        cmocka_unit_test(test_a_limit_of_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,12 @@
 #define BYTES_64                                                               \
     "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
 #define BYTES_256 BYTES_64 BYTES_64 BYTES_64 BYTES_64
+#define CALL(id, name)                                                         \
+    "{'id':'" id "','type':'function','function':{'name':'" name               \
+    "','arguments':'{}'}}"
+#define ANSWER(id) "{'role':'tool','tool_call_id':'" id "','content':'c'}"
+#define CALLS(calls) "{'role':'assistant','tool_calls':[" calls "]}"
+#define HI "{'role':'user','content':'hi'}"
 #define FILE_OF(name) "{'name':'" name "','blob':'" SHA "'}"
 
 static const struct {
@@ -42,7 +48,8 @@ static const struct {
     { "every role",
       "{" ID ",'messages':[{'role':'system','content':'a'},"
       "{'role':'developer','content':'b'},{'role':'user','content':''},"
-      "{'role':'assistant'},{'role':'tool','content':'c'}]}",
+      "{'role':'assistant','tool_calls':[" CALL("a",
+                                                "f") "]}," ANSWER("a") "]}",
       NULL, NULL },
     { "content in parts",
       "{" ID ",'messages':[{'role':'user','content':["
@@ -271,6 +278,118 @@ static const struct {
       "user, assistant, tool" },
     { "a role as a number", "{" ID ",'messages':[{'role':1}]}", "bad_field",
       "messages[0].role must be text" },
+
+    { "two calls, answered in another order, and the talk goes on",
+      "{" ID ",'messages':[" HI "," CALLS(CALL("a", "f") "," CALL(
+          "b", "g")) "," ANSWER("b") "," ANSWER("a") "," HI "]}",
+      NULL, NULL },
+    { "a system message between a call and its answer",
+      "{" ID ",'messages':[" HI "," CALLS(
+          CALL("a", "f")) ",{'role':'system','content':'x'}," ANSWER("a") "]}",
+      NULL, NULL },
+    { "a call that nothing answers, at the end",
+      "{" ID ",'messages':[" HI "," CALLS(CALL("a", "f") "," CALL(
+          "call_abc", "get_weather")) "," ANSWER("a") "]}",
+      "bad_field",
+      "messages[1].tool_calls[1]: no message answers the call \"call_abc\" of "
+      "get_weather" },
+    { "a call that nothing answers before the user speaks",
+      "{" ID ",'messages':[" CALLS(CALL("a", "f")) "," HI "," ANSWER("a") "]}",
+      "bad_field",
+      "messages[0].tool_calls[0]: no message answers the call \"a\" of f" },
+    { "a call that nothing answers before the assistant speaks",
+      "{" ID ",'messages':[" CALLS("{'id':'a'}") ",{'role':'assistant'}]}",
+      "bad_field",
+      "messages[0].tool_calls[0]: no message answers the call \"a\" of ?" },
+    { "an answer to no call", "{" ID ",'messages':[" HI "," ANSWER("x") "]}",
+      "bad_field",
+      "messages[1].tool_call_id is \"x\", which answers no open call of the "
+      "assistant's message before it" },
+    { "a second answer to a call",
+      "{" ID ",'messages':[" CALLS(CALL("a", "f")) "," ANSWER("a") "," ANSWER(
+          "a") "]}",
+      "bad_field",
+      "messages[2].tool_call_id is \"a\", which answers no open call of the "
+      "assistant's message before it" },
+    { "an answer that does not say to what",
+      "{" ID ",'messages':[{'role':'tool','content':'c'}]}", "missing_field",
+      "messages[0].tool_call_id is required" },
+    { "an answer to a number",
+      "{" ID ",'messages':[{'role':'tool','content':'c','tool_call_id':7}]}",
+      "bad_field", "messages[0].tool_call_id must be text" },
+    { "calls that are no list",
+      "{" ID ",'messages':[{'role':'assistant','tool_calls':'x'}]}",
+      "bad_field", "messages[0].tool_calls must be an array of maps" },
+    { "a call that is text", "{" ID ",'messages':[" CALLS("'x'") "]}",
+      "bad_field", "messages[0].tool_calls[0] must be a map" },
+    { "a call without an id", "{" ID ",'messages':[" CALLS("{'type':'x'}") "]}",
+      "missing_field",
+      "messages[0].tool_calls[0].id is required, and must be text" },
+    { "a call whose id is a number",
+      "{" ID ",'messages':[" CALLS("{'id':7}") "]}", "missing_field",
+      "messages[0].tool_calls[0].id is required, and must be text" },
+
+    { "functions",
+      "{" TALK ",'functions':[{'name':'get_weather','description':'Of a city.',"
+      "'parameters':{'type':'object','properties':{'city':{'type':'string'}}},"
+      "'strict':true},{'name':'A-z_9'}],'tool_choice':'get_weather',"
+      "'limits':{'max_output_tokens':9,'max_tool_calls':1}}",
+      NULL, NULL },
+    { "functions as a map", "{" TALK ",'functions':{'name':'f'}}", "bad_field",
+      "functions is a map, must be an array" },
+    { "a function that is text", "{" TALK ",'functions':['f']}", "bad_field",
+      "functions[0] is text, must be a map" },
+    { "a function without a name",
+      "{" TALK ",'functions':[{'description':'x'}]}", "missing_field",
+      "functions[0].name is required" },
+    { "a function whose name has a dot",
+      "{" TALK ",'functions':[{'name':'f'},{'name':'a.b'}]}", "bad_field",
+      "functions[1].name is \"a.b\", must be 1 to 64 of A-Z a-z 0-9 _ -" },
+    { "a function whose name is too long",
+      "{" TALK ",'functions':[{'name':'" SHA "a'}]}", "bad_field",
+      "functions[0].name is \"" SHA "\", must be 1 to 64 of A-Z a-z 0-9 _ -" },
+    { "two functions of one name",
+      "{" TALK ",'functions':[{'name':'f'},{'name':'g'},{'name':'f'}]}",
+      "bad_field", "functions[2].name is \"f\", as functions[0] is called" },
+    { "parameters that are text",
+      "{" TALK ",'functions':[{'name':'f','parameters':'x'}]}", "bad_field",
+      "functions[0].parameters must be a map: the JSON Schema of an object" },
+    { "parameters of a text",
+      "{" TALK ",'functions':[{'name':'f','parameters':{'type':'string'}}]}",
+      "bad_field",
+      "functions[0].parameters.type is \"string\", must be \"object\"" },
+    { "parameters of two types",
+      "{" TALK ",'functions':[{'name':'f','parameters':{'type':['object']}}]}",
+      "bad_field", "functions[0].parameters.type must be \"object\"" },
+    { "functions for code in a text",
+      "{" TALK ",'mode':'codeact','functions':[{'name':'f'}]}", "bad_field",
+      "functions: for kind conversation in mode tools only" },
+    { "functions of cells",
+      "{" ID ",'kind':'code','cells':['x'],'functions':[{'name':'f'}]}",
+      "bad_field", "functions: for kind conversation in mode tools only" },
+    { "functions of a session",
+      "{" ID ",'kind':'session','session':'s','functions':[{'name':'f'}]}",
+      "bad_field", "functions: for kind conversation in mode tools only" },
+    { "a choice of tools for code in a text",
+      "{" TALK ",'mode':'codeact','tool_choice':'none'}", "bad_field",
+      "tool_choice: for kind conversation in mode tools only" },
+    { "a limit of calls for cells",
+      "{" ID ",'kind':'code','cells':['x'],'limits':{'max_tool_calls':1}}",
+      "bad_field",
+      "limits.max_tool_calls: for kind conversation in mode tools only" },
+    { "a choice that is no name", "{" TALK ",'tool_choice':'a b'}", "bad_field",
+      "tool_choice is \"a b\", must be auto, none, required or the name of a "
+      "function or a tool" },
+    { "parallel calls that are no yes or no",
+      "{" TALK ",'parameters':{'parallel_tool_calls':1}}", "bad_field",
+      "parameters.parallel_tool_calls must be true or false" },
+    { "an unknown summary of reasoning",
+      "{" TALK ",'parameters':{'reasoning_summary':'long'}}", "bad_field",
+      "parameters.reasoning_summary must be one of auto, concise, detailed" },
+    { "both parameters",
+      "{" TALK ",'parameters':{'parallel_tool_calls':false,"
+      "'reasoning_summary':'concise'}}",
+      NULL, NULL },
 
     { "a queue with a key's brace", "{" TALK ",'queue':'a}b'}", "bad_field",
       "queue is \"a}b\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },

@@ -34,6 +34,20 @@ static const struct canonical canonical[] = {
       "'type':'function','function':{'name':'execute_python_code',"
       "'arguments':'{\\\"code\\\": \\\"6*7\\\"}'}}]},"
       "{'role':'tool','tool_call_id':'call_1','content':'42'}]}" },
+    { "job-functions", "functions of the caller, and what limits calls",
+      &schema_job,
+      "{" ID ",'kind':'conversation','prompt':'Is it raining?','limits':"
+      "{'max_output_tokens':4096,'max_tool_calls':8},'parameters':"
+      "{'parallel_tool_calls':false,'reasoning_summary':'auto'},"
+      "'functions':[{'name':'get_weather','description':'Of a city.',"
+      "'parameters':{'type':'object','properties':{'city':{'type':'string'}}},"
+      "'strict':true},{'name':'clock'}],'tool_choice':'required'}" },
+    { "result-calls", "calls of functions, for the caller to run",
+      &schema_result,
+      "{" ID ",'status':'completed','calls':[{'call_id':'call_abc',"
+      "'name':'get_weather','arguments':'{\\\"city\\\": \\\"Ulm\\\"}'},"
+      "{'call_id':'call_def','name':'clock','arguments':'{}'}],"
+      "'attempts':1}" },
     { "job-code", "cells without a model, quotes and newlines in them",
       &schema_job,
       "{" ID ",'kind':'code','session':'notebook-1','cells':["
