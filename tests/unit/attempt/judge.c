@@ -39,7 +39,8 @@ static struct {
     uint64_t turns, input, output;
     uint64_t replies[MOST_RECORDS];
     size_t reply_count;
-    char answer[96]; /* of the last reply */
+    char answer[96];  /* of the last reply */
+    size_t functions; /* that it calls: the caller's */
     size_t cells;
     /* What a follower has of the turn, and of the cell, that goes on. */
     struct buf text, out;
@@ -113,6 +114,14 @@ static uint64_t number_after(struct view text, const char *word)
     return number;
 }
 
+static size_t count_of(struct view text, const char *word)
+{
+    size_t count = 0;
+    for (size_t i = 0; i + strlen(word) <= text.len; i++)
+        count += memcmp(text.data + i, word, strlen(word)) == 0;
+    return count;
+}
+
 /* ----------------------------------------------------------------- journal */
 
 static void judge_intent(const struct record *record)
@@ -128,6 +137,8 @@ static void judge_intent(const struct record *record)
                    !judge.deeds[i].intended,
                "journal_order", "the model is asked before call %s has ended",
                judge.deeds[i].call);
+    demand(judge.functions == 0, "journal_order",
+           "the model is asked, and the caller has functions to run");
     judge.intent = facts.record_count - 1;
     judge.charged = false;
     COPY(judge.hash, record->hash);
@@ -165,6 +176,7 @@ static void judge_reply(const struct record *record)
                "R%llu stands there twice", (unsigned long long)serial);
     judge.replies[judge.reply_count++] = serial;
     snprintf(judge.answer, sizeof(judge.answer), "%s", served->text);
+    judge.functions = count_of(record->message, "\"callers\"");
     demand(!served->counted ||
                record->usage.input_tokens + record->usage.output_tokens ==
                    SERVED_TOKENS,
@@ -213,6 +225,8 @@ static void judge_tool_result(const struct record *record)
     demand(deed->intended || (record->failed && !ran), "intent_before_act",
            "a result of call %s/%llu without its intent", deed->call,
            (unsigned long long)deed->number);
+    demand(!view_is(record->tool, "callers"), "intent_before_act",
+           "a function of the caller is run");
     deed->answered = true;
     uint64_t value = number_after(record->observation, "\"value\":");
     demand(ran || value == 0 || life_tool_answer(value, deed->word, deed->hash),
@@ -254,6 +268,10 @@ void judge_record(struct view bytes, bool by_consumer)
         break;
     case RECORD_TOOL_RESULT:
         judge_tool_result(&record);
+        break;
+    case RECORD_APPROVAL: /* it may throw the reply away */
+        if (record.verdict == VERDICT_REGENERATE)
+            judge.functions = 0;
         break;
     default:
         break;
@@ -445,6 +463,9 @@ static void judge_result(const struct result *result)
         demand(view_is(result->answer, judge.answer), "result_true",
                "the answer is \"%.*s\", the model said \"%s\"",
                VIEW_ARG(result->answer), judge.answer);
+    demand(!completed || result->calls.count == judge.functions, "result_true",
+           "%zu calls of functions, the model made %zu", result->calls.count,
+           judge.functions);
     for (size_t i = 0; i < judge.deed_count && completed; i++)
         demand(judge.deeds[i].answered || judge.deeds[i].number > 0 ||
                    !judge.deeds[i].intended,

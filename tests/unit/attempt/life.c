@@ -70,6 +70,11 @@ bool life_is_conversation(void)
     return life.job.kind == JOB_CONVERSATION;
 }
 
+bool life_has_function(void)
+{
+    return life.job.functions.count > 0;
+}
+
 bool life_is_codeact(void)
 {
     return life.job.mode == MODE_CODEACT;
@@ -120,6 +125,7 @@ static struct {
     struct view cells[4], approve[2], names[1];
     struct file_ref file;
     char blob[65], picture[65];
+    struct job_function function;
 } stuff;
 
 static void make_cells(struct job *job)
@@ -157,6 +163,19 @@ static void make_action(struct job *job)
         make_file(job);
 }
 
+/* A call of it ends the job, when what is ours has been run. */
+static void make_functions(struct job *job)
+{
+    stuff.function.name = VIEW("callers");
+    job->functions = (struct list){ &stuff.function, 1 };
+    if (chance_of(30))
+        job->tool_choice = VIEW("required");
+    if (chance_of(30))
+        job->limits.max_tool_calls = 1 + chance(4);
+    if (chance_of(30))
+        job->limits.max_output_tokens = 600 + chance(10000);
+}
+
 static void make_conversation(struct job *job)
 {
     job->prompt = VIEW("What is it?");
@@ -178,6 +197,8 @@ static void make_conversation(struct job *job)
         job->limits.max_total_tokens = 3000 + chance(10000);
     if (chance_of(5))
         job->limits.max_cost = 2000 + chance(20000);
+    if (job->mode == MODE_TOOLS && chance_of(20))
+        make_functions(job);
 }
 
 static void make_limits(struct job *job)

@@ -9,6 +9,8 @@ void life_run(uint64_t seed);
 /* Of the job of this seed. */
 bool life_is_conversation(void);
 bool life_is_codeact(void);
+/* The caller's, "callers". */
+bool life_has_function(void);
 uint64_t life_max_turns(void);
 /* That host has a job that was given to another one meanwhile. */
 bool life_was_lost(int host);

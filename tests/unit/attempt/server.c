@@ -250,8 +250,10 @@ static void write_tool(struct visit *visit, int index, uint64_t serial)
              (unsigned long long)(serial * 10 + 9), index);
     if (chance_of(3))
         snprintf(arguments, sizeof(arguments), "{\"word\":%d", index);
-    add_call(visit, index, id, chance_of(3) ? "nobody" : tools[chance(4)],
-             arguments);
+    const char *name = chance_of(3) ? "nobody" : tools[chance(4)];
+    if (life_has_function() && chance_of(40))
+        name = "callers";
+    add_call(visit, index, id, name, arguments);
 }
 
 static void write_code_block(struct visit *visit, uint64_t serial)
