@@ -49,6 +49,8 @@ static void decode_job(struct view bytes)
                               : job.messages == NULL || job.prompt.len == 0);
     MUST(job.kind != JOB_CONVERSATION || job.messages != NULL ||
          job.prompt.len > 0 || job.files.count > 0);
+    MUST(job.functions.count == 0 ||
+         (job.kind == JOB_CONVERSATION && job.mode == MODE_TOOLS));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
