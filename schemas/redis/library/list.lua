@@ -16,9 +16,6 @@
 
 local MOST_LOOKED = 250 -- jobs whose facts one call looks at
 local LOOKS_OF_ROW = 3 -- how many of these a whole row counts as, in addition
-local MOST_BYTES = 320 * KIB -- of ended that one call searches
-local PIECE_BYTES = 32 * KIB -- of them that are read at a time
-local MOST_ROWS = 500
 
 local PLACES = { "running", "stream", "lane", "behind", "later", "ended" }
 local STATES_AT = {
@@ -29,19 +26,10 @@ local STATES_AT = {
 -- Places where a job's score is the time when its lease ends, or when it goes
 -- on.
 local DUE_AT = { running = true, later = true }
-local FILTERS = {
-    state = true, place = true, queue = true, tenant = true, session = true, worker = true,
-    error_code = true, reason = true, since = true, ["until"] = true,
-}
--- Filters whose values are compared in their encoded form.
-local LABELS = { tenant = true, session = true }
 -- The facts that are read of each job that has not ended.
 local FACTS = {
     "state", "queue", "tenant", "session", "owner", "reason", "priority",
     "submitted_at", "started_at", "attempts", "approval_call", "entry", "place",
-}
-local STATE_OF = {
-    c = "completed", i = "incomplete", f = "failed", x = "cancelled",
 }
 
 -- --------------------------------------------------------------- a walk
@@ -376,6 +364,11 @@ end
 
 local walk_ended
 do
+    local MOST_BYTES = 320 * KIB -- of ended that one call searches
+    local PIECE_BYTES = 32 * KIB -- of them that are read at a time
+    local STATE_OF = {
+        c = "completed", i = "incomplete", f = "failed", x = "cancelled",
+    }
     local ENDED_LINE = "^([^\t\n]*)\t(%a)\t([^\t\n]*)\t([^\t\n]*)\t([^\t\n]*)"
         .. "\t([^\t\n]*)\t([^\t\n]*)\t(%d+)\t(%d+)\t(%d*)\t(%d+)\t(%d+)\t(%d+)\n"
 
@@ -509,6 +502,14 @@ do
 end
 
 -- ------------------------------------------------------------ functions
+
+local MOST_ROWS = 500
+local FILTERS = {
+    state = true, place = true, queue = true, tenant = true, session = true, worker = true,
+    error_code = true, reason = true, since = true, ["until"] = true,
+}
+-- Filters whose values are compared in their encoded form.
+local LABELS = { tenant = true, session = true }
 
 local function read_states(words)
     local states, one, count = {}, nil, 0
