@@ -69,7 +69,8 @@ static bool tools_check_names(const struct catalog *catalog,
 {
     const struct view *name = names->items;
     for (size_t i = 0; i < names->count; i++) {
-        if (view_is(name[i], TOOL_PYTHON) || catalog_find(catalog, name[i]))
+        if (view_is(name[i], TOOL_PYTHON) || view_is(name[i], JOB_NO_TOOLS) ||
+            catalog_find(catalog, name[i]))
             continue;
         CLEANUP(buf_finish) struct buf known;
         buf_init(&known, 512);

@@ -6,6 +6,7 @@
 
 #include "consumer/model/entry.h"
 #include "consumer/tools/http_tool.h"
+#include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
 /* As the guest's functions are called: search-web becomes search_web. */
@@ -53,6 +54,10 @@ static bool make_place(struct catalog *catalog, const struct tool *tool,
     CLEANUP(buf_finish) struct buf own;
     buf_init(&own, MAX_NAME_BYTES);
     python_name(tool->name, &own);
+    if (view_is(buf_view(&own), JOB_NO_TOOLS))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "no tool may be called " JOB_NO_TOOLS
+                       ": by that name jobs say that they want no tools");
     size_t at = place_of(catalog, buf_view(&own));
     if (at < catalog->count && (!catalog->items[at]->builtin || tool->foreign))
         return err_set(err, ERR_REJECT, "bad_setting",

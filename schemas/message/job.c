@@ -174,8 +174,10 @@ static const struct field job_fields[] = {
     TEXT(job, model, 0, MAX_NAME_BYTES,
          "The name of an endpoint in the operator's configuration; absent: the "
          "default one"),
-    LIST(job, tools, 0, text, MAX_TOOLS,
-         "Names of the tools that the job may use; absent: all"),
+    LIST(
+        job, tools, 0, text, MAX_TOOLS,
+        "Names of the tools that the job may use; absent: all; only none: none "
+        "of them"),
     LIST(job, approve, 0, text, MAX_TOOLS,
          "Names of tools, also execute_python_code: a person must approve each "
          "call. The operator may name more"),
@@ -319,6 +321,22 @@ static bool check_tools(const char *member, const struct list *names,
     return true;
 }
 
+static bool check_no_tools(const struct list *names, struct err *err)
+{
+    const struct field_path list = { .name = "tools" };
+    const struct view *tools = names->items;
+
+    for (size_t i = 0; i < names->count && names->count > 1; i++) {
+        const struct field_path place = { .outer = &list, .index = i };
+
+        if (view_is(tools[i], JOB_NO_TOOLS))
+            return fault(&place, err, "bad_field",
+                         "is \"" JOB_NO_TOOLS
+                         "\", beside which there may be no other");
+    }
+    return true;
+}
+
 static bool job_check_names(const struct job *job, struct err *err)
 {
     const struct {
@@ -338,6 +356,7 @@ static bool job_check_names(const struct job *job, struct err *err)
             !label_check(rows[i].member, rows[i].label, err))
             return false;
     return check_tools("tools", &job->tools, err) &&
+           check_no_tools(&job->tools, err) &&
            check_tools("approve", &job->approve, err);
 }
 

@@ -15,6 +15,8 @@
 
 enum job_kind { JOB_CONVERSATION, JOB_CODE, JOB_SESSION };
 enum job_mode { MODE_TOOLS, MODE_CODEACT };
+/* Alone among the names of the tools: the job wants none of quern's own. */
+#define JOB_NO_TOOLS "none"
 /* What a job does with the conversation of its session. SHOWN: the model sees
  * it, and the job adds to it. ANEW: it begins with this job. OFF: neither. */
 enum job_history { HISTORY_SHOWN, HISTORY_ANEW, HISTORY_OFF };
@@ -91,10 +93,11 @@ struct job {
     struct view prompt;             /* one message of the user */
     struct view system;             /* the message in front of it */
     int mode;                       /* enum job_mode */
-    struct view model;   /* of the operator's configuration; empty: default */
-    struct list tools;   /* of struct view; empty: every tool of the consumer */
-    struct list approve; /* of struct view: tools that a person must approve,
-                            beside the operator's */
+    struct view model;    /* of the operator's configuration; empty: default */
+    struct list tools;    /* of struct view; empty: every tool of the consumer;
+                             only JOB_NO_TOOLS: none of them */
+    struct list approve;  /* of struct view: tools that a person must approve,
+                             beside the operator's */
     uint64_t approval_ms; /* for so long; zero: default */
     int approval_default; /* enum approval_default: what happens then */
     struct list files;    /* of struct file_ref */

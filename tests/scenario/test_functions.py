@@ -269,6 +269,25 @@ def test_a_choice_holds_for_the_first_request(stack, dialect, choice):
     assert ("no tool may be called" in told[0]) == (choice == "none")
 
 
+def test_only_functions_are_offered_to_a_job_without_tools(stack, dialect):
+    stack.model.script([{"tool_calls": [sum_of("1 + 1")]}, {"tool_calls": [asks()]}])
+    stack.consumer()
+    result = stack.run(
+        prompt="go", model=dialect, functions=[WEATHER], tools=["none"]
+    )
+    assert names_of(stack.model.request(0)) == ["get_weather"]
+    told = [m["content"] for m in result["messages"] if m["role"] == "tool"]
+    assert f'there is no tool "{CALCULATE}"' in told[0]
+    assert handed(result) == [("w1", "get_weather", {"city": "Ulm"})]
+
+
+def test_a_job_without_tools_is_offered_none(stack, dialect):
+    stack.model.script([{"text": "so"}])
+    stack.consumer()
+    assert stack.run(prompt="go", model=dialect, tools=["none"])["answer"] == "so"
+    assert "tools" not in stack.model.request(0)
+
+
 def test_none_forbids_functions_and_python_too(stack):
     stack.model.script([{"tool_calls": [asks(), call_of("1")]}, {"text": "so"}])
     stack.consumer()

@@ -402,6 +402,8 @@ static const struct {
       "control characters" },
     { "a tool with a space", "{" TALK ",'tools':['a','b c']}", "bad_field",
       "tools[1] is \"b c\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
+    { "no tools, and a tool", "{" TALK ",'tools':['a','none']}", "bad_field",
+      "tools[1] is \"none\", beside which there may be no other" },
     { "a tool without a name", "{" TALK ",'tools':['']}", "bad_field",
       "tools[0] is \"\", must be 1 to 128 of A-Z a-z 0-9 . _ -" },
 
