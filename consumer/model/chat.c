@@ -537,25 +537,15 @@ static json_t *fit_messages(const struct model_endpoint *endpoint,
 static void chat_set_tools(json_t *body, const struct model_endpoint *endpoint,
                            const struct model_request *request)
 {
-    static const char *const words[] = { "none", "auto", "required" };
-    bool chooses = !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE);
-    enum tool_choice choice = tool_choice(request);
     struct view name = request->choice;
 
-    if (json_array_size(request->tools) == 0 ||
-        (choice == CHOOSE_NONE && !chooses)) {
-        json_object_del(body, "parallel_tool_calls"); /* refused alone */
+    if (!dialect_sends_tools(body, endpoint, request))
         return;
-    }
     json_object_set(body, "tools", request->tools);
-    if (!chooses)
-        return;
-    json_object_set_new(body, "tool_choice",
-                        choice == CHOOSE_ONE
-                            ? json_pack("{s:s, s:{s:o}}", "type", "function",
-                                        "function", "name",
-                                        json_stringn(name.data, name.len))
-                            : json_string(words[choice]));
+    dialect_set_choice(body, endpoint, request,
+                       json_pack("{s:s, s:{s:o}}", "type", "function",
+                                 "function", "name",
+                                 json_stringn(name.data, name.len)));
 }
 
 static void set_max_tokens(json_t *body, const struct model_endpoint *endpoint,

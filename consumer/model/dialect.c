@@ -106,6 +106,30 @@ enum tool_choice tool_choice(const struct model_request *request)
     return view_is(choice, "required") ? CHOOSE_ANY : CHOOSE_ONE;
 }
 
+bool dialect_sends_tools(json_t *body, const struct model_endpoint *endpoint,
+                         const struct model_request *request)
+{
+    if (json_array_size(request->tools) > 0 &&
+        (tool_choice(request) != CHOOSE_NONE ||
+         !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE)))
+        return true;
+    json_object_del(body, "parallel_tool_calls");
+    return false;
+}
+
+void dialect_set_choice(json_t *body, const struct model_endpoint *endpoint,
+                        const struct model_request *request, json_t *one)
+{
+    static const char *const words[] = { "none", "auto", "required" };
+    enum tool_choice choice = tool_choice(request);
+
+    if (!endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE))
+        json_object_set_new(body, "tool_choice",
+                            choice == CHOOSE_ONE ? json_incref(one)
+                                                 : json_string(words[choice]));
+    json_decref(one);
+}
+
 uint64_t parameter_tokens(const struct model_endpoint *endpoint,
                           const char *name)
 {

@@ -106,6 +106,16 @@ json_t *tool_schema(const json_t *function);
  * or that of the tool request->choice. */
 enum tool_choice { CHOOSE_NONE, CHOOSE_AUTO, CHOOSE_ANY, CHOOSE_ONE };
 enum tool_choice tool_choice(const struct model_request *request);
+/* Whether the body is to have the tools: there are some, and if none may be
+ * called, the endpoint can be told so. Else drops parallel_tool_calls from the
+ * body, which endpoints refuse without tools. */
+bool dialect_sends_tools(json_t *body, const struct model_endpoint *endpoint,
+                         const struct model_request *request);
+/* Sets tool_choice in the words of OpenAI's APIs, unless the endpoint has
+ * refused it. one: takes the place of the word for CHOOSE_ONE; a reference that
+ * is taken. */
+void dialect_set_choice(json_t *body, const struct model_endpoint *endpoint,
+                        const struct model_request *request, json_t *one);
 
 /* A member of the operator's parameters that is a number of tokens; 0: none. */
 uint64_t parameter_tokens(const struct model_endpoint *endpoint,
