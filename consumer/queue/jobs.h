@@ -18,6 +18,7 @@ struct take_reply;
 /* The job in a slot. Valid until the loop runs on. */
 struct slot_job {
     const char *id;
+    const char *trace; /* the id of its trace; "": none */
     uint64_t epoch;
     uint64_t serial; /* of the attempt, never used twice. Who asks Redis about a
                         slot compares it when the answer comes: the slot may

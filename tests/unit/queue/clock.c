@@ -237,6 +237,15 @@ void log_line(const char *what, const char *format, ...)
         world_tell("    log %s", what);
 }
 
+void log_job_line(const char *job, const char *trace, const char *what,
+                  const char *format, ...)
+{
+    (void)trace;
+    (void)format;
+    if (world.trace)
+        world_tell("    log %s %s", what, job);
+}
+
 /* ----------------------------------------------------------------- signals */
 
 int uv_signal_init(uv_loop_t *loop, uv_signal_t *handle)

@@ -290,8 +290,11 @@ static bool find(const struct partition *partition, size_t slot,
     const struct work *work = &host->works[slot];
     if (work->host == NULL || work->partition != partition)
         return false;
-    *job = (struct slot_job){ work->id, work->epoch, work->serial,
-                              work->ending || work->leaving };
+    *job = (struct slot_job){ .id = work->id,
+                              .trace = "",
+                              .epoch = work->epoch,
+                              .serial = work->serial,
+                              .ends = work->ending || work->leaving };
     return true;
 }
 
