@@ -15,6 +15,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 Asked = namedtuple("Asked", "method path headers body")
 
+# What an MCP server of one tool, forecast, answers to each method.
+FORECASTS = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "x", "version": "1"},
+    },
+    "tools/list": {
+        "tools": [{"name": "forecast", "inputSchema": {"type": "object"}}],
+    },
+    "tools/call": {"content": [{"type": "text", "text": "rain"}]},
+}
+
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):

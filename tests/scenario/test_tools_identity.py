@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from servers import SOURCE, binary
 from stack import Stack
-from web import Web
+from web import FORECASTS, Web
 
 CONSUMER = Path(SOURCE) / "consumer"
 SECRET = "an operator's secret of some length"
@@ -39,19 +39,6 @@ def test_the_checker_has_as_many_lines_as_the_page_says():
     assert function[0].startswith("def caller(") and len(function) == 12
 
 
-METHODS = {
-    "initialize": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": "x", "version": "1"},
-    },
-    "tools/list": {
-        "tools": [{"name": "forecast", "inputSchema": {"type": "object"}}],
-    },
-    "tools/call": {"content": [{"type": "text", "text": "rain"}]},
-}
-
-
 class Company(Web):
     """Its API, and its MCP server (of the older generation)."""
 
@@ -59,7 +46,7 @@ class Company(Web):
         if not asked.path.startswith("/mcp"):
             return super().answer(asked)
         message = json.loads(asked.body)
-        result = METHODS.get(message["method"])
+        result = FORECASTS.get(message["method"])
         if result is None:
             return (202 if "id" not in message else 400), b"", {}
         reply = {"jsonrpc": "2.0", "id": message["id"], "result": result}

@@ -6,23 +6,12 @@ import re
 import msgpack
 import pytest
 from stack import ROOT, Stack
-from web import Web
+from web import FORECASTS, Web
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
 TRACESTATE = "rojo=00f067aa0ba902b7, congo@ucfJif=t61rcWkgMzE".lower()
-MCP = {
-    "initialize": {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": "x", "version": "1"},
-    },
-    "tools/list": {
-        "tools": [{"name": "forecast", "inputSchema": {"type": "object"}}],
-    },
-    "tools/call": {"content": [{"type": "text", "text": "rain"}]},
-}
 
 
 def call(name, **arguments):
@@ -44,7 +33,7 @@ class World(Web):
 
     def mcp_says(self, asked):
         message = json.loads(asked.body)
-        result = MCP.get(message["method"])
+        result = FORECASTS.get(message["method"])
         if result is None:
             return (202 if "id" not in message else 400), None
         return 200, {"jsonrpc": "2.0", "id": message["id"], "result": result}
