@@ -12,9 +12,10 @@
 enum { INDENT = 26, LEAST_WIDTH = 60, MOST_WIDTH = 120, USUAL_WIDTH = 80 };
 
 static const char *const rules[] = {
-    "The setting \"lease\" is the flag --lease 30s, the variable "
-    "QUERN_LEASE=30s, and the line QUERN_LEASE=30s of the file that --config "
-    "names. A flag wins over a variable, and a variable over the file. Where a "
+    "A setting \"some-name\" is the flag --some-name VALUE, the variable "
+    "QUERN_SOME_NAME=VALUE, and the line QUERN_SOME_NAME=VALUE of the file "
+    "that --config names. A flag wins over a variable, and a variable over the "
+    "file. Where a "
     "variable has another name, or a setting has none, it is told below.",
     "A time is written 500ms, 30s, 5m, 2h or 1d, and a size 64K, 512M or 2G; "
     "only 0 needs no unit. Words of a list have commas between them.",
