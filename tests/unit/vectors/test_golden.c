@@ -53,15 +53,16 @@ static void check_file(const char *file, struct view bytes)
 
 static json_t *json_of(const char *notation)
 {
-    CLEANUP(cleanup_free) char *text = strdup(notation);
+    char *text = strdup(notation);
     json_error_t error;
     json_t *json;
 
     for (char *c = text; *c != '\0'; c++)
         *c = *c == '\'' ? '"' : *c;
     json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    free(text);
     if (json == NULL)
-        fail_msg("%s: %s", text, error.text);
+        fail_msg("%s: %s", notation, error.text);
     return json;
 }
 
