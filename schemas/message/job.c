@@ -174,10 +174,9 @@ static const struct field job_fields[] = {
     TEXT(job, model, 0, MAX_NAME_BYTES,
          "The name of an endpoint in the operator's configuration; absent: the "
          "default one"),
-    LIST(
-        job, tools, 0, text, MAX_TOOLS,
-        "Names of the tools that the job may use; absent: all; only none: none "
-        "of them"),
+    LIST(job, tools, 0, text, MAX_TOOLS,
+         "Names of tools that the job may use; absent: all; only none: no "
+         "tool"),
     LIST(job, approve, 0, text, MAX_TOOLS,
          "Names of tools, also execute_python_code: a person must approve each "
          "call. The operator may name more"),
@@ -219,6 +218,9 @@ static const struct field job_fields[] = {
     TEXT(job, tool_choice, 0, MAX_NAME_BYTES,
          "auto, none, required, or the name of a function or a tool that the "
          "model has to call first; absent: auto"),
+    TEXT(job, client, 0, MAX_CLIENT_BYTES,
+         "What the client wants to find again in the job; quern does not read "
+         "it"),
 };
 const struct schema schema_job = {
     SCHEMA(job, "What a producer asks for."),

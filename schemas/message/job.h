@@ -117,6 +117,7 @@ struct job {
     struct list functions;               /* of struct job_function */
     struct view tool_choice; /* auto, none, required, or the name of a function
                                 or a tool; empty: auto */
+    struct view client;      /* a client's own text; quern does not read it */
 
     /* Not in the message: job_decode() fills it, encoding ignores it. */
     struct unknown_members unknown;

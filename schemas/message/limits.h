@@ -29,6 +29,7 @@ enum {
     MAX_ENV_BYTES = 16 << 10,     /* names and values of all of them */
     MAX_LIBRARIES_BYTES = 1024,   /* names that a model is told, with commas */
     MAX_NAME_BYTES = 128,         /* queue, tenant, session, model, tool */
+    MAX_CLIENT_BYTES = 64 << 10,  /* what a client notes in a job */
     MAX_TRACESTATE_BYTES = 512,   /* what W3C wants handed on, at least */
     MAX_REPLY_ID_BYTES = 256,     /* by which an endpoint keeps a reply */
     MAX_FILE_NAME_BYTES = 255,    /* as Linux has it */

@@ -115,6 +115,14 @@ def of_a_dialect(dialect, model):
             messages=ANSWERED,
         ),
         said(
+            "functions-alone",
+            "completed",
+            [calls(asks("get_weather", "a", city="Ulm"))],
+            functions=FUNCTIONS,
+            tools=["none"],
+            shows=['"calls":['],
+        ),
+        said(
             "codeact",
             "completed",
             [writes("n = 6"), writes("n * 7"), text("FINAL ANSWER: 42")],

@@ -209,6 +209,7 @@ CODE = [
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         tracestate="rojo=00f067aa0ba902b7,acme@quern=t61rcWkgMzE",
     ),
+    code("note-of-the-client", "completed", "1", client="view 7"),
     code("chinese", "completed", "print('四十二')", files={"表.csv": b"1"}),
     code(
         "library-is-broken", "failed internal", "1", before=[library_broken("journal")]

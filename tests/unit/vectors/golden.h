@@ -69,6 +69,10 @@ static const struct canonical canonical[] = {
       "{" ID ",'kind':'conversation','prompt':'hi','traceparent':"
       "'00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',"
       "'tracestate':'rojo=00f067aa0ba902b7,acme@quern=t61rcWkgMzE'}" },
+    { "job-client", "a job with a note of its client, and without tools",
+      &schema_job,
+      "{" ID ",'kind':'conversation','prompt':'hi','tools':['none'],"
+      "'client':'view 7'}" },
     { "job-session", "something is done with a session itself", &schema_job,
       "{" ID ",'kind':'session','session':'s-1','action':{'do':'get','names':"
       "['data/a.csv',{'base64':'Y2Fm6S5jc3Y='}]}}" },
