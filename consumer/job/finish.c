@@ -187,9 +187,22 @@ enum pace step_released(void *owner)
     return machine_go(&attempt->machine, ENDED);
 }
 
+/* The executor need not keep a session without a name, in which nothing has run
+ * yet, until the job goes on: that may be on another host, or in a week. */
+static void leave_unused_session(struct attempt *attempt)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    const struct call *call = conversation_call(conversation);
+    session_abandon(attempt->session);
+    if (session_is_asked(attempt->session) && attempt->job.session.len == 0 &&
+        !conversation->files_there && !(call && call->intended))
+        session_close(attempt->session);
+}
+
 enum pace enter_parking(void *owner)
 {
     struct attempt *attempt = owner;
+    leave_unused_session(attempt);
     const struct job_retries *retries = &attempt->retries;
     struct wait wait = { .lease = attempt_lease(attempt),
                          .delay_ms = retries->wait_ms,

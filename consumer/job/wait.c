@@ -151,17 +151,6 @@ static void write_question(struct attempt *attempt, const struct terms *terms,
     event_data_encode(&data, &attempt->approval.data);
 }
 
-/* The executor need not keep a session without a name, in which nothing has run
- * yet, for a person who may answer in a week. */
-static void leave_session(struct attempt *attempt)
-{
-    struct python_session *session = attempt->session;
-    session_abandon(session);
-    if (session_is_asked(session) && attempt->job.session.len == 0 &&
-        !attempt->conversation.files_there)
-        session_close(session);
-}
-
 bool approval_wait_is_due(struct attempt *attempt)
 {
     struct terms terms = attempt_terms(attempt);
@@ -172,7 +161,6 @@ bool approval_wait_is_due(struct attempt *attempt)
         return false;
     log_job_line(ATTEMPT_LOG(attempt), "approval.asked", "{s:s, s:s}", "call",
                  call->id, "tool", call->tool);
-    leave_session(attempt);
     write_question(attempt, &terms, call, &why);
     attempt->approval.call = call;
     attempt->retries.wait_ms = approval_rule_ms(&terms, &attempt->job);
