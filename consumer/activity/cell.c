@@ -39,6 +39,7 @@ struct cell_activity {
     struct activity activity;
     const struct call *call; /* of the conversation, until its next reply */
     struct buf code;
+    uint64_t item;     /* its number, once it has one */
     bool sent_before;  /* an attempt before this one wrote the intent, and may
                           have sent the call */
     uint64_t asked_ms; /* when it was sent, by the loop's clock */
@@ -61,6 +62,14 @@ static struct record record_of(const struct cell_activity *cell, int kind)
     };
 }
 
+/* The number of the call's item, which begins now if it has not yet. */
+static uint64_t item_of(struct cell_activity *cell)
+{
+    if (cell->item == 0)
+        cell->item = attempt_call_item(cell->activity.attempt, cell->call);
+    return cell->item;
+}
+
 /* ------------------------------------------------------ calls not carried out
  */
 
@@ -77,7 +86,8 @@ static enum pace cell_refuse(struct cell_activity *cell, enum ruling ruling,
     record.observation = buf_view(&text);
     record.failed = true;
     record.brake = ruling == RULING_FORBID ? BRAKED_FORBID : BRAKED_NOT;
-    output_begin(&cell->output, view_of(cell->call->id),
+    record.item = cell->call->item > 0 ? 0 : item_of(cell);
+    output_begin(&cell->output, view_of(cell->call->id), item_of(cell),
                  (struct earlier_output){ 0 });
     if (!journal_encode(&record, &cell->record, &err))
         return activity_fail(&cell->activity, &err);
@@ -148,12 +158,13 @@ static void on_journaled(void *owner, const redisReply *reply)
 }
 
 /* The event tool.started. */
-static struct event_data started_of(const struct cell_activity *cell)
+static struct event_data started_of(struct cell_activity *cell)
 {
     struct event_data data =
         attempt_call_event(cell->activity.attempt, view_of(cell->call->id),
                            view_of(cell->call->tool));
     data.code = view_head(buf_view(&cell->code), EVENT_CODE_BYTES);
+    data.item = item_of(cell);
     return data;
 }
 
@@ -166,6 +177,7 @@ static enum pace enter_intending(void *owner)
     struct buf bytes;
     struct journal_entry entry = { &bytes, NULL, "tool.started", &data };
     struct err err;
+    record.item = data.item;
     if (attempt->job.kind != JOB_CODE)
         record.arguments = call_arguments(cell->call);
     if (!journal_encode(&record, &bytes, &err))
@@ -242,7 +254,8 @@ static void begin_output(struct cell_activity *cell)
         .given = &attempt->job.files,
         .saved = &session_memo(attempt->session)->record.files,
     };
-    output_begin(&cell->output, view_of(cell->call->id), earlier);
+    output_begin(&cell->output, view_of(cell->call->id), item_of(cell),
+                 earlier);
 }
 
 static enum pace enter_running(void *owner)
@@ -328,6 +341,7 @@ static enum pace enter_recording(void *owner)
     data.status = view_of(ran ? cell_status_names[ended->status] : "refused");
     data.state = view_of(ran ? cell_state_names[ended->state] : "kept");
     data.ms = ran ? attempt_now_ms(attempt) - cell->asked_ms : 0;
+    data.item = item_of(cell);
     struct journal_entry entry = { &cell->record, NULL, "tool.completed",
                                    &data };
     journal_write(&attempt->journal, &entry, on_journaled, cell);

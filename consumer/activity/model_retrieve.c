@@ -156,27 +156,37 @@ bool retrieve_finds(struct model_turn *turn)
 
 /* Followers hear the reply from its beginning: the first turn.started says that
  * what they have heard of it before is void. */
-static void retrieve_tell(struct model_turn *turn, const char *type,
-                          struct view text)
+static void retrieve_begin(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
     const struct event_data about = { .turn = attempt->conversation.turn + 1 };
-    if (turn_summarises(turn))
+    if (turn->retrieval->begun)
         return;
-    if (!turn->retrieval->begun)
-        progress_event(&attempt->progress, "turn.started", &about);
     turn->retrieval->begun = true;
-    progress_text(&attempt->progress, type, &about, text);
+    turn_begin_items(turn);
+    progress_event(&attempt->progress, "turn.started", &about);
 }
 
 static void on_text(void *owner, struct view text)
 {
-    retrieve_tell(owner, "message.delta", text);
+    struct model_turn *turn = owner;
+    if (turn_summarises(turn))
+        return;
+    retrieve_begin(turn);
+    const struct event_data about = turn_message_event(turn);
+    progress_text(&turn->activity.attempt->progress, "message.delta", &about,
+                  text);
 }
 
 static void on_reasoning(void *owner, struct view text)
 {
-    retrieve_tell(owner, "reasoning.delta", text);
+    struct model_turn *turn = owner;
+    if (turn_summarises(turn))
+        return;
+    retrieve_begin(turn);
+    const struct event_data about = turn_reasoning_event(turn);
+    progress_text(&turn->activity.attempt->progress, "reasoning.delta", &about,
+                  text);
 }
 
 /* That the endpoint has kept a reply does not show that it can make one now, so

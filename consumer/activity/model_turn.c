@@ -6,9 +6,12 @@
 
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
+#include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
 #include "consumer/log.h"
+#include "consumer/model/reply_json.h"
 #include "consumer/queue/fleet.h"
+#include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
 
 enum { EVENT_TEXT_BYTES = 48 << 10 }; /* of the text, in message.completed */
@@ -67,10 +70,31 @@ static enum pace turn_write_record(struct model_turn *turn, struct buf *record,
 
 /* ---------------------------------------------------------------- hearing */
 
+void turn_begin_items(struct model_turn *turn)
+{
+    turn->message_item = turn->reasoning_item = 0;
+}
+
+struct event_data turn_message_event(struct model_turn *turn)
+{
+    if (turn->message_item == 0)
+        turn->message_item = attempt_new_item(turn->activity.attempt);
+    return (struct event_data){ .turn = next_turn(turn),
+                                .item = turn->message_item };
+}
+
+struct event_data turn_reasoning_event(struct model_turn *turn)
+{
+    if (turn->reasoning_item == 0)
+        turn->reasoning_item = attempt_new_item(turn->activity.attempt);
+    return (struct event_data){ .turn = next_turn(turn),
+                                .item = turn->reasoning_item };
+}
+
 static void on_text(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    struct event_data about = { .turn = next_turn(turn) };
+    struct event_data about = turn_message_event(turn);
     progress_text(&turn->activity.attempt->progress, "message.delta", &about,
                   text);
     early_session_hear(turn, text);
@@ -79,7 +103,7 @@ static void on_text(void *owner, struct view text)
 static void on_reasoning(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    struct event_data about = { .turn = next_turn(turn) };
+    struct event_data about = turn_reasoning_event(turn);
     progress_text(&turn->activity.attempt->progress, "reasoning.delta", &about,
                   text);
 }
@@ -87,6 +111,32 @@ static void on_reasoning(void *owner, struct view text)
 static void on_call(void *owner, struct view tool)
 {
     early_session_call(owner, tool);
+}
+
+/* The item of the reply's text; 0: the reply has none, whatever was streamed:
+ * it may have been calls. */
+static uint64_t message_item(struct model_turn *turn, const json_t *message)
+{
+    if (turn_summarises(turn) ||
+        glyph_is_blank(reply_json_text(message, "content")))
+        return 0;
+    return turn_message_event(turn).item;
+}
+
+/* The number of the first call of a function; the others get the next ones when
+ * the reply is applied. 0: it calls none. */
+static uint64_t function_item(struct model_turn *turn, const json_t *message)
+{
+    struct attempt *attempt = turn->activity.attempt;
+    size_t i;
+    json_t *call;
+    json_array_foreach(json_object_get(message, "tool_calls"), i, call) {
+        const json_t *function = json_object_get(call, "function");
+        if (!turn_summarises(turn) &&
+            tools_function(&attempt->job, reply_json_text(function, "name")))
+            return attempt_new_item(attempt);
+    }
+    return 0;
 }
 
 /* The reply is gone after this call: so its record is composed at once, and
@@ -109,8 +159,12 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
         .usage = spend_usage(turn, reply),
         .model = view_of(attempt->endpoint->name),
         .ms = attempt_now_ms(attempt) - turn->asked_ms,
+        .item = message_item(turn, read),
+        .reasoning_item = turn->reasoning_item,
+        .function_item = function_item(turn, read),
     };
     struct err err;
+    turn->message_item = record.item;
     turn->spent = spend_settle(turn, &record.usage);
     turn->has_summary = summary_is_in(read);
     if (reply->dropped_calls > 0 && record.purpose == PURPOSE_TURN)
@@ -460,6 +514,7 @@ static enum pace write_intent(struct model_turn *turn)
         return WAIT;
     struct event_data data = { .turn = next_turn(turn) };
     const struct spend spend = spend_reserve(turn);
+    turn_begin_items(turn);
     return turn_write_record(turn, &bytes, &spend,
                              plan->purpose == PURPOSE_SUMMARY
                                  ? "history.summarising"
@@ -691,6 +746,7 @@ static enum pace enter_recording(void *owner)
 {
     struct model_turn *turn = owner;
     struct event_data data = { .turn = next_turn(turn),
+                               .item = turn->message_item,
                                .text = buf_view(&turn->text) };
     turn->was_summary = turn_summarises(turn);
     return turn_write_record(turn, &turn->record, &turn->spent,
@@ -703,6 +759,8 @@ static enum pace step_recorded(void *owner)
     struct attempt *attempt = turn->activity.attempt;
     attempt->retries.tries = 0;
     attempt->squeezed = attempt->squeezed && turn->was_summary;
+    if (!turn->was_summary)
+        attempt_tell_functions(attempt, 0);
     return activity_done(&turn->activity);
 }
 

@@ -92,6 +92,8 @@ struct model_turn {
                                           NULL: none is known */
     struct buf record;                 /* of the reply, encoded, */
     struct buf text;                   /* ... and its text, for the event */
+    uint64_t message_item, reasoning_item; /* of the reply that comes; 0: that
+                                              part has not begun */
     struct early_session early_session;
     uint64_t asked_ms; /* when the request was sent, by the loop's clock */
 };
@@ -109,6 +111,11 @@ bool model_turn_is_held(const struct attempt *attempt);
 /* What is asked for is a summary: its text is not for followers, and no answer.
  */
 bool turn_summarises(const struct model_turn *turn);
+/* A reply begins, or begins again: what was heard of it is void. */
+void turn_begin_items(struct model_turn *turn);
+/* What every event of a piece of the reply tells. */
+struct event_data turn_message_event(struct model_turn *turn);
+struct event_data turn_reasoning_event(struct model_turn *turn);
 /* A reply came, or could be fetched: composes its record. Borrows the reply.
  * The turn has no retrieval any more then. */
 void turn_take_reply(struct model_turn *turn, const struct model_reply *reply);

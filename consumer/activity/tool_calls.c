@@ -49,6 +49,7 @@ struct tool_use {
     struct view arguments; /* as they were written; borrowed, of code only until
                               begin_use() returns */
     enum ruling ruling;    /* of a call of the model */
+    uint64_t item;         /* its number; 0: it is none */
 };
 
 /* Makes a use and adds it to uses. */
@@ -136,6 +137,7 @@ static void tool_use_write_record(struct tool_use *use, struct record *record,
     record->call = view_of(use->call);
     record->number = use->number;
     record->hash = view_of(use->hash);
+    record->item = use->item;
     if (!journal_encode(record, &bytes, &err))
         abort(); /* all parts are bounded */
     entry.record = &bytes;
@@ -150,6 +152,7 @@ static struct event_data about(const struct tool_use *use,
         attempt_call_event(use->attempt, view_of(use->id), record->tool);
     if (use->number > 0)
         data.parent = view_of(use->call);
+    data.item = use->item;
     return data;
 }
 
@@ -301,6 +304,7 @@ static void tool_calls_begin(struct tool_calls *calls, const struct call *call)
     CLEANUP(buf_finish) struct buf arguments;
     struct tool_use *use = new_use(&calls->uses, view_of(call->id), 0);
     use->arguments = call_arguments(call);
+    use->item = attempt_call_item(attempt, call);
     use->ruling = decide_tool(&attempt->conversation, &terms, call, &use->tool,
                               &arguments, &err);
     /* A call that the brake forbids is checked all the same: what is wrong with

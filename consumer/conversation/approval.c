@@ -124,6 +124,7 @@ static void throw_away(struct conversation *conversation, struct view note)
     for (size_t i = 0; i < conversation->call_count; i++)
         conversation->called -= !conversation->calls[i].is_callers;
     conversation->call_count = 0;
+    conversation_drop_items(conversation);
 }
 
 bool approval_apply(struct conversation *conversation,

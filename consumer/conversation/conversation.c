@@ -10,6 +10,7 @@
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
+#include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply.h"
 #include "consumer/model/reply_json.h"
@@ -84,6 +85,7 @@ void conversation_finish(struct conversation *conversation)
     free(conversation->digests);
     free(conversation->places);
     free(conversation->code_calls);
+    free(conversation->said_items);
     spending_finish(&conversation->spending);
     arena_finish(&conversation->arena);
     *conversation = (struct conversation){ 0 };
@@ -117,6 +119,94 @@ static void check_answer(struct conversation *conversation)
                           message_new("user", buf_view(&notice)));
 }
 
+/* ---------------------------------------------------------------- items */
+
+/* The search that is built in; what an operator puts in its place is one, too.
+ */
+static bool is_search(const struct call *call)
+{
+    return strcmp(call->tool, "search_web") == 0;
+}
+
+bool call_is_item(const struct call *call)
+{
+    return !call->is_callers && (call->is_code || is_search(call) ||
+                                 strcmp(call->tool, TOOL_PYTHON) == 0);
+}
+
+/* Adds an item in the order of numbers. Number 0: a journal of a consumer that
+ * knew no items, or nothing was said. */
+static void add_item(struct conversation *conversation,
+                     const struct said_item *item)
+{
+    size_t at = conversation->said_item_count;
+    if (item->number == 0)
+        return;
+    struct said_item *items = reallocarray(conversation->said_items, at + 1,
+                                           sizeof(*conversation->said_items));
+    if (!items)
+        abort();
+    for (; at > 0 && items[at - 1].number > item->number; at--)
+        items[at] = items[at - 1];
+    items[at] = *item;
+    conversation->said_items = items;
+    conversation->said_item_count++;
+    if (conversation->items < item->number)
+        conversation->items = item->number;
+}
+
+/* The items of a reply that is the last of the messages, and those of the
+ * functions that it calls. */
+static void apply_items(struct conversation *conversation,
+                        const struct record *record)
+{
+    size_t place = json_array_size(conversation->messages) - 1;
+    struct said_item item = { .turn = conversation->turn, .place = place };
+    item.kind = ITEM_REASONING;
+    item.number = record->reasoning_item;
+    add_item(conversation, &item);
+    item.kind = ITEM_MESSAGE;
+    item.number = record->item;
+    add_item(conversation, &item);
+    item.kind = ITEM_FUNCTION;
+    item.number = record->function_item;
+    for (size_t i = 0; i < conversation->call_count && item.number > 0; i++) {
+        struct call *call = &conversation->calls[i];
+        if (!call->is_callers)
+            continue;
+        item.call = view_of(call->call_id);
+        add_item(conversation, &item);
+        call->item = item.number++;
+    }
+}
+
+void conversation_drop_items(struct conversation *conversation)
+{
+    size_t *count = &conversation->said_item_count;
+    while (*count > 0 &&
+           conversation->said_items[*count - 1].turn == conversation->turn)
+        (*count)--;
+}
+
+/* A call is an item from its intent on; one that is not made, from its result.
+ */
+static void apply_call_item(struct conversation *conversation,
+                            struct call *call, const struct record *record)
+{
+    if (record->item == 0)
+        return;
+    call->item = record->item;
+    struct said_item item = {
+        .number = record->item,
+        .kind = is_search(call) ? ITEM_SEARCH : ITEM_CODE,
+        .turn = conversation->turn,
+        .call = arena_copy(&conversation->arena, view_of(call->id)),
+    };
+    if (item.kind == ITEM_SEARCH)
+        item.text = call->arguments;
+    add_item(conversation, &item);
+}
+
 /* -------------------------------------------------------------- replies */
 
 /* What a reply took, be it a turn or a summary; and how its endpoint counts. */
@@ -147,6 +237,8 @@ static void apply_turn(struct conversation *conversation, json_t *message,
     if (conversation->call_count > 0 ||
         !glyph_is_blank(reply_json_text(message, "content")))
         json_array_append(conversation->messages, message);
+    if (json_array_size(conversation->messages) > 0)
+        apply_items(conversation, record);
     if (told)
         json_array_append_new(conversation->messages,
                               message_new("user", meaning.notice));
@@ -325,6 +417,7 @@ static bool apply_tool(struct conversation *conversation,
                        "record %zu of the journal is about a call that is in "
                        "no reply",
                        conversation->records);
+    apply_call_item(conversation, call, record);
     if (record->kind == RECORD_TOOL_INTENT) {
         call->intended = true;
         conversation->final = (struct view){ 0 };

@@ -42,6 +42,8 @@ struct call {
     bool is_callers; /* of a function of the job: the caller runs it, when the
                         job has ended */
     uint64_t number; /* among the other calls of the job, from 1 */
+    uint64_t item;   /* its number among the items of the job, see item.h; 0: it
+                        has none yet, or is none */
     int verdict;     /* enum verdict, of a person */
     bool unasked;    /* nobody gave the verdict: the time was up */
     struct view edited; /* run in the place of arguments; empty: nothing is */
@@ -79,6 +81,17 @@ struct summary {
     size_t made, failed;   /* how many, in this job */
 };
 
+/* A part of what was said and done, for the result. */
+struct said_item {
+    uint64_t number;
+    enum item_kind kind;
+    uint64_t turn;
+    size_t place; /* reasoning, message: of the message, among messages */
+    struct view
+        call; /* the others: our id of the call; function: the model's */
+    struct view text; /* search: its arguments */
+};
+
 /* Of one attempt, which owns it. Views are of its arena. */
 struct conversation {
     const struct job *job;
@@ -107,7 +120,10 @@ struct conversation {
     bool files_there;   /* the session has been given the job's files */
     struct call *calls; /* of the last turn */
     size_t call_count;
-    uint64_t called;             /* of the job, functions not counted */
+    uint64_t called;              /* of the job, functions not counted */
+    uint64_t items;               /* the highest number of an item so far */
+    struct said_item *said_items; /* by number; those that are valid */
+    size_t said_item_count;
     struct record *results;      /* the tool_results, in order */
     struct call_digest *digests; /* of each of these, see brake.h */
     size_t *places;              /* of the message of each, among messages */
@@ -155,9 +171,15 @@ void conversation_recall(struct conversation *conversation, json_t *said,
 bool conversation_knows(const struct conversation *conversation,
                         struct view terms);
 
+/* The last reply is thrown away: its items are not valid. */
+void conversation_drop_items(struct conversation *conversation);
+
 /* What the job wants: the last message of the user among those that came with
  * it. NULL: there is none. */
 const json_t *conversation_task(const struct conversation *conversation);
+
+/* The call is an item when it is made: Python, or a search. */
+bool call_is_item(const struct call *call);
 
 /* What is to be run: what a person has written in its place, or the model. */
 struct view call_arguments(const struct call *call);

@@ -18,7 +18,8 @@ enum {
     /* Longer than other waits for Redis: all of the job's work is done, and the
      * lease is renewed meanwhile. */
     FINISH_MS = 60 * 60 * 1000,
-    BLOB_RENEWALS = 24, /* at most, in the time that blobs live */
+    BLOB_RENEWALS = 24,             /* at most, in the time that blobs live */
+    FUNCTION_TEXT_BYTES = 48 << 10, /* of the arguments, in function.called */
 };
 
 static machine_step step_working;
@@ -90,6 +91,35 @@ struct event_data attempt_call_event(const struct attempt *attempt,
         .call = id,
         .tool = view_head(tool, MAX_NAME_BYTES),
     };
+}
+
+uint64_t attempt_new_item(struct attempt *attempt)
+{
+    if (attempt->items < attempt->conversation.items)
+        attempt->items = attempt->conversation.items;
+    return ++attempt->items;
+}
+
+uint64_t attempt_call_item(struct attempt *attempt, const struct call *call)
+{
+    if (call->item > 0 || !call_is_item(call))
+        return call->item;
+    return attempt_new_item(attempt);
+}
+
+void attempt_tell_functions(struct attempt *attempt, uint64_t told)
+{
+    const struct conversation *conversation = &attempt->conversation;
+    for (size_t i = 0; i < conversation->call_count; i++) {
+        const struct call *call = &conversation->calls[i];
+        if (!call->is_callers || call->item <= told)
+            continue;
+        struct event_data data = attempt_call_event(
+            attempt, view_of(call->call_id), view_of(call->tool));
+        data.item = call->item;
+        data.text = view_head(call->arguments, FUNCTION_TEXT_BYTES);
+        progress_event(&attempt->progress, "function.called", &data);
+    }
 }
 
 struct terms attempt_terms(const struct attempt *attempt)

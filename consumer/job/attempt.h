@@ -169,6 +169,10 @@ struct attempt {
     struct activity *activity; /* in WORKING; NULL: the next one is to be
                                   decided */
     struct approval_wait approval;
+    uint64_t items;      /* the highest number of an item that is in use, by
+                            what is not in the journal as well, */
+    bool items_known;    /* ... once events of earlier attempts were looked at
+                          */
     uint64_t void_bytes; /* see output.h */
     uint64_t renewed_ms; /* when blobs were renewed last, by the loop's clock;
                             0: not by this attempt */
@@ -230,6 +234,14 @@ struct terms attempt_terms(const struct attempt *attempt);
 const struct catalog *attempt_catalog(const struct attempt *attempt);
 /* The endpoint that is asked next takes pictures. */
 bool attempt_sees(const struct attempt *attempt);
+/* A number for an item that begins now: see schemas/message/item.h. */
+uint64_t attempt_new_item(struct attempt *attempt);
+/* The number of the item that a call by the model is, a new one if it has none
+ * yet; 0: it is none. */
+uint64_t attempt_call_item(struct attempt *attempt, const struct call *call);
+/* Writes function.called for each function of the caller that the last reply
+ * calls and that has a higher number than told. */
+void attempt_tell_functions(struct attempt *attempt, uint64_t told);
 /* What every event of a call tells: the turn, our id of the call, and its tool.
  * Borrows id and tool. */
 struct event_data attempt_call_event(const struct attempt *attempt,

@@ -1,8 +1,9 @@
 /* load.c - an attempt's beginning: reads the job and its journal, checks that
  * the job may be done here, and makes the session object.
  *
- * All but the sizes of the job's files is there with the reply to the take, so
- * LOADING waits for nothing else. */
+ * All but the sizes of the job's files is there with the reply to the take; and
+ * for a job that was begun before, the last events of that, which may tell of
+ * items that the journal does not know. LOADING waits for nothing else. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,10 @@
 #include "consumer/job/wait.h"
 #include "consumer/log.h"
 #include "schemas/redis/blob.h"
+
+/* Of which one is about the item with the highest number: behind the event with
+ * which an item begins there may be some of each other call of the reply. */
+enum { LAST_EVENTS = 3 * MAX_MESSAGE_CALLS };
 
 static struct buf buf_copy(struct view bytes)
 {
@@ -417,6 +422,40 @@ static void check_files(struct attempt *attempt)
     }
 }
 
+/* An earlier attempt may have told of items and died before its journal knew of
+ * them: their numbers are in use. Or its journal has calls of functions that it
+ * has not told of. */
+static void on_events(void *owner, const redisReply *reply,
+                      const struct err *why)
+{
+    struct attempt *attempt = owner;
+    if (!reply) {
+        attempt_written(attempt, reply, why);
+        return;
+    }
+    struct view bytes;
+    for (size_t i = 0; (bytes = transition_latest_event(reply, i)).len > 0;
+         i++) {
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        struct event event;
+        if (event_decode(&event, bytes, &arena, NULL) &&
+            event.data.item > attempt->items)
+            attempt->items = event.data.item;
+    }
+    attempt->items_known = true;
+    attempt_tell_functions(attempt, attempt->items);
+    attempt_run(attempt);
+}
+
+static void look_at_events(struct attempt *attempt)
+{
+    struct command command;
+    transition_latest(&command, &attempt->consumer->names,
+                      view_of(attempt->origin.id), LAST_EVENTS);
+    store_send(&attempt->store, &command, on_events, attempt);
+    command_finish(&command);
+}
+
 /* Only a tool whose server is away is worth a wait. The job waits in its queue,
  * not here, because this attempt keeps the toolset that it began with: hence a
  * wait that is longer than the longest that a job may hold its slot. */
@@ -437,6 +476,7 @@ static enum pace cannot_load(struct attempt *attempt, const struct err *why)
 enum pace step_loading(void *owner)
 {
     struct attempt *attempt = owner;
+    bool was_not_begun = attempt->origin.record_count == 0;
     struct err err;
     if (!load_read_job(attempt, &err) || !read_journal(attempt, &err))
         return cannot_load(attempt, &err);
@@ -450,13 +490,17 @@ enum pace step_loading(void *owner)
         attempt->files_checked = attempt->job.files.count;
     else
         check_files(attempt);
+    attempt->items_known = attempt->origin.number == 1 && was_not_begun;
+    if (!attempt->items_known)
+        look_at_events(attempt);
     return AGAIN;
 }
 
 enum pace step_loading_files(void *owner)
 {
     struct attempt *attempt = owner;
-    return attempt->files_checked < attempt->job.files.count
+    return attempt->files_checked < attempt->job.files.count ||
+                   !attempt->items_known
                ? WAIT
                : machine_go(&attempt->machine, WORKING);
 }

@@ -156,10 +156,11 @@ static void output_prepare(struct output *output)
     output->clearing.started_ms = uv_now(output->setup.progress->loop);
 }
 
-void output_begin(struct output *output, struct view call,
+void output_begin(struct output *output, struct view call, uint64_t item,
                   struct earlier_output earlier)
 {
     output->call = call;
+    output->item = item;
     output->earlier = earlier;
     output_prepare(output);
 }
@@ -219,6 +220,7 @@ static void tell_stream(struct output *output, size_t index, struct view bytes)
 {
     struct output_stream *stream = &output->streams[index];
     struct event_data about = { .call = output->call,
+                                .item = output->item,
                                 .stream = view_of(stream_names[index]) };
     size_t room = TOLD_BYTES - stream->told;
     if (bytes.len > room)
@@ -324,7 +326,7 @@ static bool is_due(const struct output *output)
 static void tell_clear(struct output *output)
 {
     struct clear_state *clearing = &output->clearing;
-    struct event_data data = { .call = output->call };
+    struct event_data data = { .call = output->call, .item = output->item };
     clearing->held = false;
     if (clearing->fresh)
         return;
@@ -552,7 +554,9 @@ static void give_out(struct output *output)
     if (from->change == FILE_DELETED || output->files.count == MAX_FILES)
         return;
     files[output->files.count++] = file;
-    struct event_data data = { .call = output->call, .file = file };
+    struct event_data data = { .call = output->call,
+                               .item = output->item,
+                               .file = file };
     progress_event(output->setup.progress, "file", &data);
 }
 

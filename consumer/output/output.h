@@ -73,6 +73,7 @@ struct earlier_output {
 struct output {
     struct output_setup setup;
     struct view call; /* our id of it; borrowed */
+    uint64_t item;    /* the number of the call's item */
     struct earlier_output earlier;
     size_t cell_at; /* index of the cell among those of the job */
     /* What is left of the job's shares: how many images, forms beside text, and
@@ -101,8 +102,8 @@ struct output {
 void output_init(struct output *output, const struct output_setup *setup);
 void output_finish(struct output *output);
 
-/* A new call, whose output was not seen before. */
-void output_begin(struct output *output, struct view call,
+/* A new call, whose output was not seen before. item: its number. */
+void output_begin(struct output *output, struct view call, uint64_t item,
                   struct earlier_output earlier);
 /* The output comes from its first byte on. again: of the same run, whose
  * beginning was seen; else it is as if nothing had come. */

@@ -207,7 +207,7 @@ bool output_is_new(struct output *output, uint64_t number)
 static void tell_image(struct output *output, struct view name)
 {
     const struct image_ref *images = output->images.items;
-    struct event_data data = { .call = output->call };
+    struct event_data data = { .call = output->call, .item = output->item };
     for (size_t i = 0; i < output->images.count; i++)
         if (view_equal(images[i].name, name)) {
             data.image = images[i];
@@ -219,7 +219,9 @@ static void tell_image(struct output *output, struct view name)
 void output_tell_display(struct output *output, const struct display *display)
 {
     const struct display_part *first = display->parts.items;
-    struct event_data data = { .call = output->call, .display = *display };
+    struct event_data data = { .call = output->call,
+                               .item = output->item,
+                               .display = *display };
     if (display->parts.count > 0)
         tell_image(output, first->name);
     output->clearing.fresh = false;
@@ -339,6 +341,7 @@ void output_update(struct output *output, const struct frame *frame)
     if (!earlier && output_is_held(output, false))
         return;
     struct event_data data = { .call = output->call,
+                               .item = output->item,
                                .display = here ? *here : *earlier };
     progress_event(output->setup.progress, "display.updated", &data);
 }

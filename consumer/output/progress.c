@@ -111,6 +111,7 @@ static bool progress_is_same(const struct progress *progress, const char *type,
 {
     return progress->text.len > 0 && progress->type == type &&
            progress->about.turn == about->turn &&
+           progress->about.item == about->item &&
            view_equal(progress->about.call, about->call) &&
            view_equal(progress->about.stream, about->stream);
 }

@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "consumer/conversation/calls.h"
 #include "consumer/log.h"
+#include "consumer/model/reply_json.h"
 #include "consumer/output/progress.h"
 #include "consumer/text.h"
 #include "schemas/json/convert.h"
@@ -15,6 +17,7 @@ enum {
     LEAST_BYTES = 200,     /* of a text that had to be cut once more */
     HEAD_BYTES = 4 << 10,  /* of the answer, in the event */
     LEAST_ANSWER_BYTES = 64 << 10,
+    QUERY_BYTES = 1 << 10, /* of what was searched for */
 };
 
 struct result_writer {
@@ -216,6 +219,61 @@ static void collect_calls(struct result_writer *writer)
     }
 }
 
+/* Of the cells of the result; 0: the call has run none. */
+static uint64_t cell_of_call(const struct conversation *conversation,
+                             struct view call)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < conversation->result_count; i++) {
+        const struct record *record = &conversation->results[i];
+        number += record->cell.code.len > 0;
+        if (view_equal(record->call, call))
+            return record->cell.code.len > 0 ? number : 0;
+    }
+    return 0;
+}
+
+static struct view query_of(struct arena *arena, struct view arguments)
+{
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, QUERY_BYTES);
+    if (!arguments_text(arguments, "query", true, &text, NULL) ||
+        !buf_ok(&text))
+        return view_head(arguments, QUERY_BYTES);
+    return arena_copy(arena, buf_view(&text));
+}
+
+static struct result_item result_item_of(struct result_writer *writer,
+                                         const struct said_item *said)
+{
+    const struct conversation *conversation = writer->conversation;
+    struct result_item item = { .number = said->number,
+                                .kind = (int)said->kind,
+                                .call = said->call };
+    if (said->kind == ITEM_MESSAGE)
+        item.text = reply_json_text(
+            json_array_get(conversation->messages, said->place), "content");
+    if (view_equal(item.text, writer->result.answer))
+        item.text = (struct view){ 0 };
+    if (said->kind == ITEM_SEARCH)
+        item.text = query_of(&writer->arena, said->text);
+    if (said->kind == ITEM_CODE)
+        item.cell = cell_of_call(conversation, said->call);
+    return item;
+}
+
+static void collect_items(struct result_writer *writer)
+{
+    const struct conversation *conversation = writer->conversation;
+    struct list *list = &writer->result.items;
+    size_t count = least(conversation->said_item_count, MAX_RESULT_ITEMS);
+    struct result_item *items =
+        arena_alloc(&writer->arena, (count + 1) * sizeof(*items));
+    for (size_t i = 0; i < count; i++)
+        items[i] = result_item_of(writer, &conversation->said_items[i]);
+    *list = (struct list){ items, count };
+}
+
 static struct view answer_of(const struct conversation *conversation,
                              const struct job_outcome *ending)
 {
@@ -243,6 +301,7 @@ static void collect(struct result_writer *writer,
     collect_cells(writer);
     collect_images(writer);
     collect_files(writer);
+    collect_items(writer);
     if (result->answer.len > MAX_ANSWER_BYTES) {
         result->answer = clip(&writer->arena, result->answer, MAX_ANSWER_BYTES);
         buf_printf(&writer->notes, "The answer was cut to %d bytes. ",
@@ -282,6 +341,18 @@ static void cut_cells(struct result_writer *writer)
         cell->error.value = clip(arena, cell->error.value, SHORT_BYTES);
         keep_parts(writer, cell);
     }
+}
+
+static void cut_items(struct result_writer *writer)
+{
+    struct result_item *items = writer->result.items.items;
+    for (size_t i = 0; i < writer->result.items.count; i++)
+        items[i].text = clip(&writer->arena, items[i].text, SHORT_BYTES);
+}
+
+static void drop_items(struct result_writer *writer)
+{
+    writer->result.items.count = 0;
 }
 
 /* What is left of a cell: how it ended, and the blobs of its streams. */
@@ -357,7 +428,9 @@ static const struct {
     { cut_cells, "Long texts of cells were cut. " },
     { cut_messages, "Long messages were cut. " },
     { drop_messages, "The conversation was left out. " },
+    { cut_items, "Long texts of items were cut. " },
     { shrink_cells, "Of cells, displays and files were left out. " },
+    { drop_items, "Items were left out. " },
     { cut_answer, "The answer was cut, output left out. " },
     { drop_metadata, "Metadata were left out. " },
     { drop_arguments, "Long arguments of calls were left out. " },

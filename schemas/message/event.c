@@ -47,6 +47,8 @@ static const struct field event_data_fields[] = {
          "The trace of the job (W3C Trace Context)"),
     TEXT(event_data, tracestate, 0, MAX_TRACESTATE_BYTES,
          "What stands beside traceparent"),
+    UINT(event_data, item, 0, MAX_NUMBER,
+         "The number of the item that this is about, from 1"),
 };
 const struct schema schema_event_data = {
     SCHEMA(event_data, "What happened; the members depend on type."),

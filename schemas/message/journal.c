@@ -88,6 +88,12 @@ static const struct field record_fields[] = {
     LIST(record, images, 0, image_ref, MAX_IMAGES, "What it left"),
     LIST(record, files, 0, file_ref, MAX_FILES, "What it left"),
     UINT(record, ms, 0, MAX_NUMBER, "Milliseconds"),
+    UINT(record, item, 0, MAX_NUMBER,
+         "model_reply: the item of its message; tool_*: of the call"),
+    UINT(record, reasoning_item, 0, MAX_NUMBER,
+         "model_reply: the item of its reasoning"),
+    UINT(record, function_item, 0, MAX_NUMBER,
+         "model_reply: the item of its first call of a function of the caller"),
 };
 const struct schema schema_record = {
     SCHEMA(record, "A step of a conversation, so that another goes on."),

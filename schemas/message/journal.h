@@ -117,6 +117,13 @@ struct record {
     struct list images; /* of struct image_ref */
     struct list files;  /* of struct file_ref */
     uint64_t ms;
+    uint64_t item;           /* model_reply: the number of its message, see
+                                item.h; 0: it has no text. tool_*: of the call;
+                                0: it is no item, or (tool_result) the intent
+                                has said it */
+    uint64_t reasoning_item; /* model_reply: of its reasoning; 0: none came */
+    uint64_t function_item;  /* model_reply: of its first call of a function of
+                                the caller; the others follow; 0: none */
 };
 extern const struct schema schema_record;
 

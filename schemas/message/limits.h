@@ -41,6 +41,7 @@ enum {
     MAX_STREAM_BYTES = 16 << 10, /* stdout or stderr kept in a result cell */
     MAX_NOTES_BYTES = 4 << 10,   /* of what was dropped of a cell */
     MAX_TURNS = 256,
+    MAX_RESULT_ITEMS = 2048,                /* in a result */
     MAX_MODELS = 64,                        /* that a job's calls went to */
     MAX_DEADLINE_MS = 7 * 24 * 3600 * 1000, /* a week */
     MAX_CELL_MS = 3600 * 1000,

@@ -223,6 +223,23 @@ static const struct schema schema_result_call = {
     SCHEMA(result_call, "A call of a function of the caller."),
 };
 
+static const struct field result_item_fields[] = {
+    UINT(result_item, number, FIELD_REQUIRED, MAX_NUMBER,
+         "Among all items of the job, also those that are void, from 1"),
+    ENUM(result_item, kind, 0, item_kind_names, "What it is; absent: message"),
+    TEXT(result_item, text, FIELD_RAW, MAX_RESULT_BYTES,
+         "message: its text, if that is not the answer; search: what was asked "
+         "for"),
+    TEXT(result_item, call, FIELD_RAW, MAX_NAME_BYTES,
+         "function: the call_id among calls; code, search: the call, as events "
+         "name it"),
+    UINT(result_item, cell, 0, MAX_NUMBER,
+         "code: which of the cells, from 1; 0: it was not run"),
+};
+const struct schema schema_result_item = {
+    SCHEMA(result_item, "A part of what the model has said and done."),
+};
+
 static const struct field result_fields[] = {
     TEXT_OF_LENGTH(result, id, FIELD_REQUIRED, ID_LEN, "The job's id"),
     ENUM(result, status, FIELD_REQUIRED | FIELD_ALWAYS, job_state_names,
@@ -252,6 +269,8 @@ static const struct field result_fields[] = {
          "Action files: the workspace"),
     STRUCT(result, record, 0, session_record,
            "Kind session: the record of the session, or of its fork"),
+    LIST(result, items, 0, result_item, MAX_RESULT_ITEMS,
+         "What the model has said and done, in parts, by number"),
 };
 const struct schema schema_result = {
     SCHEMA(result, "The outcome of a job."),

@@ -6,6 +6,7 @@
 #ifndef SCHEMAS_MESSAGE_RESULT_H
 #define SCHEMAS_MESSAGE_RESULT_H
 
+#include "schemas/message/item.h"
 #include "schemas/message/job.h"
 #include "schemas/message/session.h"
 
@@ -164,6 +165,19 @@ struct result_call {
     struct view arguments; /* JSON, or what the model wrote in its place */
 };
 
+/* A part of what the model has said and done, that is valid: see item.h. */
+struct result_item {
+    uint64_t number;
+    int kind;         /* enum item_kind */
+    struct view text; /* of a message that differs from the answer; what was
+                         searched for */
+    struct view call; /* function: its call_id; code, search: as events have
+                         it */
+    uint64_t cell;    /* code: the number of its cell among cells, from 1; 0: it
+                         was not run */
+};
+extern const struct schema schema_result_item;
+
 struct result {
     struct view id;
     int status;                     /* enum job_state, a terminal one */
@@ -185,6 +199,7 @@ struct result {
     struct view isolation; /* walls in force, or "insecure" */
     struct view notes;     /* what was cut to fit, a sentence each */
     struct list metadata;  /* the job's own, given back */
+    struct list items;     /* of struct result_item, by number */
     /* Kind session: of action files, and of show and fork. */
     struct list listing; /* of struct session_file */
     struct session_record record;

@@ -322,3 +322,32 @@ bool transition_cancelled(const redisReply *reply, enum cancel_outcome *outcome,
     *outcome = (enum cancel_outcome)word;
     return true;
 }
+
+void transition_latest(struct command *command, const struct names *names,
+                       struct view id, unsigned int count)
+{
+    struct key key = names_events(names, id);
+
+    command_init(command, "XREVRANGE");
+    command_add_copy(command, key_view(&key));
+    command_add_text(command, "+");
+    command_add_text(command, "-");
+    command_add_text(command, "COUNT");
+    command_add_uint(command, count);
+}
+
+/* An entry is its id and its fields; the event is the value of the first one.
+ */
+struct view transition_latest_event(const redisReply *reply, size_t index)
+{
+    const redisReply *entry, *fields;
+
+    if (reply->type != REDIS_REPLY_ARRAY || index >= reply->elements)
+        return (struct view){ "", 0 };
+    entry = reply->element[index];
+    fields = entry->elements == 2 ? entry->element[1] : NULL;
+    if (!fields || fields->elements < 2 ||
+        fields->element[1]->type != REDIS_REPLY_STRING)
+        return (struct view){ "", 0 };
+    return (struct view){ fields->element[1]->str, fields->element[1]->len };
+}

@@ -234,6 +234,12 @@ void transition_approve(struct command *command, const struct names *names,
  * job has not ended. */
 bool transition_approved(const redisReply *reply, bool *late, struct err *err);
 
+/* The latest events of a job, at most count, the newest first; and the bytes of
+ * one of them, empty: there are not so many. */
+void transition_latest(struct command *command, const struct names *names,
+                       struct view id, unsigned int count);
+struct view transition_latest_event(const redisReply *reply, size_t index);
+
 enum cancel_outcome { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };
 /* A job that waits is cancelled now. The consumer of one that runs is told. A
  * job that has ended: too late. */

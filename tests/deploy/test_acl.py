@@ -277,6 +277,7 @@ def consume(me, admin):
         me.transition("journal", job, epoch, 0, "record", "turn.started", b"\x80")
         me.transition("spend", job, epoch, 1, "intent", "reserve", 9, 9)
     me.transition("event", job, epoch, 1, "turn.started", b"\x80")
+    assert me.call("XREVRANGE", f"{ROOT}events:{job}", "+", "-", "COUNT", 9)
     me.transition("session_claim", job, epoch, "t/s", 60000)
     save = ("session_save", job, epoch, "t/s")
     me.transition(*save, 0, 1, 60000, 0, "r1", "", BLOB[-64:])

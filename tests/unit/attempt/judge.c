@@ -11,7 +11,7 @@
 #include "schemas/message/limits.h"
 #include "tests/unit/attempt/life.h"
 
-enum { MOST_DEEDS = 512, TEXT_BYTES = 64 << 10 };
+enum { MOST_DEEDS = 512, TEXT_BYTES = 64 << 10, MOST_ITEMS = 1024 };
 
 /* A call: of the model (number 0), or of the code of one. */
 struct deed {
@@ -47,6 +47,9 @@ static struct {
     char out_call[32];
     char cell_call[32]; /* of the last cell in the journal */
     struct buf cell_out;
+    char items[MOST_ITEMS][40]; /* what each item is of: by its number - 1 */
+    uint64_t item_count;
+    uint64_t void_items; /* as many were there when the turn began */
     bool ended;
 } judge;
 
@@ -426,6 +429,61 @@ static void follow_cell(const char *type, const struct event_data *data)
            VIEW_ARG(buf_view(&judge.cell_out)));
 }
 
+/* "m2": the message of turn 2; "c2.0": a call. */
+static void name_item(char name[40], const char *type,
+                      const struct event_data *data)
+{
+    unsigned long long turn = data->turn;
+    if (strncmp(type, "message.", 8) == 0)
+        snprintf(name, 40, "m%llu", turn);
+    else if (strcmp(type, "reasoning.delta") == 0)
+        snprintf(name, 40, "r%llu", turn);
+    else
+        snprintf(name, 40, "%c%.*s",
+                 strcmp(type, "function.called") == 0 ? 'f' : 'c',
+                 VIEW_ARG(view_head(data->call, 36)));
+}
+
+static bool needs_item(const char *type, const struct event_data *data)
+{
+    static const char *const types[] = {
+        "message.delta", "reasoning.delta", "function.called",
+        "tool.output",   "image",           "display",
+        "file",          "tool.cleared"
+    };
+    bool needs = strcmp(type, "tool.started") == 0 && data->code.len > 0;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        needs |= strcmp(type, types[i]) == 0;
+    return needs;
+}
+
+static void follow_item(const char *type, const struct event_data *data)
+{
+    uint64_t item = data->item;
+    char name[40];
+    if (strcmp(type, "turn.started") == 0)
+        judge.void_items = judge.item_count;
+    demand(item > 0 || !needs_item(type, data), "item_numbers",
+           "%s is about no item", type);
+    if (item == 0)
+        return;
+    name_item(name, type, data);
+    demand(item <= judge.item_count + 1 && item <= MOST_ITEMS, "item_numbers",
+           "item %llu of %s begins, the last one was %llu",
+           (unsigned long long)item, name,
+           (unsigned long long)judge.item_count);
+    if (item == judge.item_count + 1) {
+        memcpy(judge.items[judge.item_count++], name, sizeof(name));
+        return;
+    }
+    demand(strcmp(judge.items[item - 1], name) == 0, "item_numbers",
+           "item %llu is %s, and was %s", (unsigned long long)item, name,
+           judge.items[item - 1]);
+    demand(item > judge.void_items || *name == 'c' || *name == 'f',
+           "item_numbers", "item %llu of %s is void", (unsigned long long)item,
+           name);
+}
+
 void judge_event(const struct published *published)
 {
     struct arena arena = { 0 };
@@ -441,13 +499,41 @@ void judge_event(const struct published *published)
            "event_numbers", "an event that cannot be read: %s", err.text);
     follow_text(published->type, &data);
     follow_cell(published->type, &data);
+    follow_item(published->type, &data);
     arena_finish(&arena);
 }
 
 /* --------------------------------------------------------------------- end */
 
+static void judge_items(const struct result *result)
+{
+    static const char kinds[] = { [ITEM_MESSAGE] = 'm',
+                                  [ITEM_REASONING] = 'r',
+                                  [ITEM_FUNCTION] = 'f',
+                                  [ITEM_CODE] = 'c',
+                                  [ITEM_SEARCH] = 'c' };
+    const struct result_item *items = result->items.items;
+    uint64_t last = 0, cells = 0;
+    for (size_t i = 0; i < result->items.count; i++) {
+        demand(items[i].number > last && items[i].number <= judge.item_count,
+               "item_numbers", "the result has item %llu behind %llu, of %llu",
+               (unsigned long long)items[i].number, (unsigned long long)last,
+               (unsigned long long)judge.item_count);
+        last = items[i].number;
+        demand(judge.items[last - 1][0] == kinds[items[i].kind], "item_numbers",
+               "item %llu is %s, and %s in the result",
+               (unsigned long long)last, judge.items[last - 1],
+               item_kind_names[items[i].kind]);
+        cells += items[i].cell > 0;
+    }
+    demand(cells == result->cells.count, "item_numbers",
+           "%llu cells are items, of %zu", (unsigned long long)cells,
+           result->cells.count);
+}
+
 static void judge_result(const struct result *result)
 {
+    judge_items(result);
     demand(result->status == facts.state, "result_true",
            "the result says %s, the end %s", job_state_names[result->status],
            job_state_names[facts.state]);

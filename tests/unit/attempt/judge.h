@@ -16,6 +16,8 @@
  *   event_numbers      each numbered write of events once, in order
  *   text_once          pieces that were not voided are the text, once
  *   output_once        the same of what a cell prints
+ *   item_numbers       items are numbered in the order in which they begin, and
+ *                      no number is of two, nor of one that is void
  *   nothing_after_end  no event, no record after the end
  *   result_true        the result tells what the journal has
  *   session_saved      before the end, where the job has used one

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schemas/message/event.h"
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/transition.h"
@@ -547,6 +548,39 @@ static redisReply *call_blob(const struct args *args)
     return reply_bytes(REDIS_REPLY_STATUS, VIEW("OK"));
 }
 
+/* The last events, the newest first. */
+static redisReply *call_latest(const struct args *args)
+{
+    size_t most = (size_t)number(args, 5), count = facts.event_count;
+    if (sown(SOWN_ITEM_REUSED))
+        count = 0;
+    size_t given = count < most ? count : most;
+    redisReply *answer = reply_list(given);
+    for (size_t i = 0; i < given; i++) {
+        const struct published *published = &facts.events[count - 1 - i];
+        CLEANUP(arena_finish) struct arena arena = { 0 };
+        CLEANUP(buf_finish) struct buf bytes;
+        struct event event = { .seq = facts.event_count - i,
+                               .type = view_of(published->type) };
+        struct err err;
+        buf_init(&bytes, MAX_EVENT_BYTES);
+        demand(published->data.len == 0 ||
+                   message_decode(&schema_event_data,
+                                  buf_view(&published->data), &event.data,
+                                  &arena, &err),
+               "event_numbers", "an event that cannot be read");
+        demand(message_encode(&schema_event, &event, &bytes, &err),
+               "event_numbers", "an event that cannot be written");
+        redisReply *entry = reply_list(2), *fields = reply_list(2);
+        entry->element[0] = reply_bytes(REDIS_REPLY_STRING, VIEW("1-0"));
+        entry->element[1] = fields;
+        fields->element[0] = reply_bytes(REDIS_REPLY_STRING, VIEW("event"));
+        fields->element[1] = reply_bytes(REDIS_REPLY_STRING, buf_view(&bytes));
+        answer->element[i] = entry;
+    }
+    return answer;
+}
+
 redisReply *store_call(int host, int argc, const char **argv,
                        const size_t *lengths)
 {
@@ -554,6 +588,8 @@ redisReply *store_call(int host, int argc, const char **argv,
     bool function = view_is(arg(&args, 0), "FCALL");
     trace("host %d -> redis: %.*s%s%.*s", host, VIEW_ARG(arg(&args, 0)),
           function ? " " : "", VIEW_ARG(function ? arg(&args, 1) : VIEW("")));
+    if (view_is(arg(&args, 0), "XREVRANGE"))
+        return call_latest(&args);
     return function ? call_function(&args) : call_blob(&args);
 }
 

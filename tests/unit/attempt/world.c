@@ -36,6 +36,7 @@ const char *const sown_names[] = {
     [SOWN_REPLY_AGAIN] = "reply_again",
     [SOWN_LIMIT_IGNORED] = "limit_ignored",
     [SOWN_RESULT_CHANGED] = "result_changed",
+    [SOWN_ITEM_REUSED] = "item_reused",
 };
 
 struct letter {

@@ -101,6 +101,7 @@ enum sown {
     SOWN_REPLY_AGAIN,     /* who takes over does not see the last reply */
     SOWN_LIMIT_IGNORED,   /* the job's limit of turns is not heard */
     SOWN_RESULT_CHANGED,  /* a tool's value is another one in the journal */
+    SOWN_ITEM_REUSED,     /* who takes over does not see the last events */
     SOWN_BUGS,
 };
 extern const char *const sown_names[];

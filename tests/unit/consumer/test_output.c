@@ -135,7 +135,7 @@ a_journal_that_says_more_than_there_may_be_leaves_no_share(void **state)
             { .images.count = rows[i].images - rows[i].images / 2,
               .cell.displays = { &two, 1 } },
         };
-        output_begin(&f->output, VIEW("1"),
+        output_begin(&f->output, VIEW("1"), 1,
                      (struct earlier_output){ .records = records, .count = 2 });
         show(f, 1);
         struct record record = finish(f, &(struct cell){ 0 }, 1);
@@ -295,7 +295,7 @@ static struct record change(struct fixture *f, const struct version *version,
 {
     struct workspace_file file = { VIEW("f"), 1, version->change };
     struct record record = { 0 };
-    output_begin(&f->output, VIEW("3"), earlier);
+    output_begin(&f->output, VIEW("3"), 1, earlier);
     output_cell(&f->output, &(struct cell){ 0 }, 0, &(struct list){ &file, 1 },
                 false);
     assert_true(view_is(output_wanted(&f->output), "f"));
@@ -403,7 +403,7 @@ static void of_a_stream_that_comes_again_nothing_is_lost_or_twice(void **state)
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        output_begin(&f->output, VIEW("1"), (struct earlier_output){ 0 });
+        output_begin(&f->output, VIEW("1"), 1, (struct earlier_output){ 0 });
         output_start(&f->output, false);
         hear(f, rows[i].pieces);
         struct record record = finish(f, &(struct cell){ 0 }, 0);
@@ -439,7 +439,7 @@ static void of_displays_that_come_again_nothing_is_lost_or_twice(void **state)
     };
     struct fixture *f = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        output_begin(&f->output, VIEW("1"), (struct earlier_output){ 0 });
+        output_begin(&f->output, VIEW("1"), 1, (struct earlier_output){ 0 });
         output_start(&f->output, false);
         for (const int *number = rows[i].numbers; *number != -1; number++)
             if (*number == 0)
@@ -457,7 +457,7 @@ static void of_displays_that_come_again_nothing_is_lost_or_twice(void **state)
 static void what_begins_anew_is_as_if_nothing_had_come(void **state)
 {
     struct fixture *f = *state;
-    output_begin(&f->output, VIEW("1"), (struct earlier_output){ 0 });
+    output_begin(&f->output, VIEW("1"), 1, (struct earlier_output){ 0 });
     output_start(&f->output, false);
     output_stream(&f->output, VIEW("stdout"), 0, VIEW("void"));
     show(f, 1);
@@ -541,7 +541,7 @@ static void what_stands_when_a_cell_ends_is_what_it_has_given(void **state)
         };
         struct cell cell = { 0 };
         output_begin(
-            &f->output, VIEW("1"),
+            &f->output, VIEW("1"), 1,
             (struct earlier_output){ .records = &earlier, .count = 1 });
         do_words(f, rows[i].words, &cell);
         struct record record = finish(f, &cell, 0);
@@ -560,7 +560,7 @@ static void what_stands_when_a_cell_ends_is_what_it_has_given(void **state)
 static void what_was_replaced_takes_no_share_and_leaves_its_name(void **state)
 {
     struct fixture *f = *state;
-    output_begin(&f->output, VIEW("1"), (struct earlier_output){ 0 });
+    output_begin(&f->output, VIEW("1"), 1, (struct earlier_output){ 0 });
     for (int i = 0; i < 1000; i++) {
         show(f, 0);
         output_clear(&f->output, &(struct frame){ .wait = i % 2 });

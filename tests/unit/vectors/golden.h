@@ -73,6 +73,25 @@ static const struct canonical canonical[] = {
       &schema_job,
       "{" ID ",'kind':'conversation','prompt':'hi','tools':['none'],"
       "'client':'view 7'}" },
+    { "event-item", "a piece of a message, with the number of its item",
+      &schema_event,
+      "{'seq':9,'at':1764547200000,'attempt':2,'type':'message.delta',"
+      "'data':{'turn':2,'text':'Hello','item':3}}" },
+    { "event-function", "the model calls a function of the caller",
+      &schema_event,
+      "{'seq':10,'at':1764547200000,'attempt':1,'type':'function.called',"
+      "'data':{'turn':2,'text':'{\\\"city\\\":\\\"Ulm\\\"}','call':'call_7',"
+      "'tool':'get_weather','item':4}}" },
+    { "result-items", "what the model has said and done, in parts",
+      &schema_result,
+      "{" ID ",'status':'completed','answer':'42','items':["
+      "{'number':1,'kind':'reasoning'},{'number':2,'text':'I compute it.'},"
+      "{'number':4,'kind':'code','call':'1.0','cell':1},"
+      "{'number':5,'kind':'search','text':'answer','call':'2.0'},{'number':6}]"
+      "}" },
+    { "record-items", "a reply, with the numbers of its items", &schema_record,
+      "{'kind':'model_reply','attempt':1,'turn':1,'message':'{}','item':3,"
+      "'reasoning_item':2}" },
     { "job-session", "something is done with a session itself", &schema_job,
       "{" ID ",'kind':'session','session':'s-1','action':{'do':'get','names':"
       "['data/a.csv',{'base64':'Y2Fm6S5jc3Y='}]}}" },
