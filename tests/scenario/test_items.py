@@ -1,7 +1,6 @@
 """Items: the parts of what a model says and does, and their numbers."""
 
 import pytest
-from servers import wait_until
 from stack import Stack, call_of
 
 WEATHER = {"name": "get_weather", "parameters": {"type": "object"}}
@@ -81,7 +80,7 @@ def test_cells_of_kind_code_are_items(stack):
 
 
 def test_numbers_go_on_where_a_lost_attempt_was(stack):
-    stack.model.script([{"text": "one two three four", "pace": 0.4}, {"text": "five"}])
+    stack.model.script([{"text": "one two three four " * 3, "chunk_ms": 300}])
     consumer = stack.consumer(lease="1s")
     job = stack.submit(prompt="go")
     stack.wait_event(job, "message.delta")
@@ -92,5 +91,4 @@ def test_numbers_go_on_where_a_lost_attempt_was(stack):
     assert [n for n, _ in first_seen(events)] == [1, 2]
     lost = [e["data"] for e in events if e["attempt"] == 1 and "item" in e["data"]]
     assert lost and {d["item"] for d in lost} == {1}
-    assert kinds(result) == [(2, "message")] and result["answer"] == "five"
-    wait_until(lambda: stack.state(job) == "completed")
+    assert kinds(result) == [(2, "message")]
