@@ -14,8 +14,9 @@
 #include "schemas/message/limits.h"
 
 enum {
-    MAX_LAYERS = 3,  /* of arguments: strings inside strings */
-    MOST_CALLS = 16, /* in one text */
+    MAX_LAYERS = 3,     /* of arguments: strings inside strings */
+    MOST_CALLS = 16,    /* in one text */
+    MADE_ID_BYTES = 28, /* that a turn and an index add to an id */
 };
 
 static const char opening[] = "<tool_call>", closing[] = "</tool_call>";
@@ -392,7 +393,8 @@ static bool id_is_used(const json_t *messages, const char *id)
 }
 
 /* The id as it is, or another one: models leave ids out and repeat them, and
- * endpoints refuse such histories. */
+ * endpoints refuse such histories. One that is made of a long id is none of it:
+ * the result, which has the ids of calls of functions, holds no longer ones. */
 static json_t *unique_id(const struct conversation *conversation,
                          const json_t *calls, const json_t *id, size_t index)
 {
@@ -405,7 +407,8 @@ static json_t *unique_id(const struct conversation *conversation,
     }
     if (!used)
         return json_string(text);
-    return json_sprintf("%s_%llu_%zu", *text == '\0' ? "call" : text,
+    bool fits = *text != '\0' && strlen(text) + MADE_ID_BYTES < MAX_NAME_BYTES;
+    return json_sprintf("%s_%llu_%zu", fits ? text : "call",
                         (unsigned long long)conversation->turn, index);
 }
 

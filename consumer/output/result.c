@@ -452,6 +452,25 @@ static bool encode(struct result_writer *writer, struct buf *out,
     return message_encode(&schema_result, result, out, err);
 }
 
+/* What is always possible, so that nobody waits for a result that never comes.
+ */
+static void write_bare(struct result_writer *writer, const struct err *why,
+                       struct buf *out)
+{
+    struct result *whole = &writer->result;
+    struct result bare = { .id = whole->id,
+                           .status = whole->status,
+                           .attempts = whole->attempts,
+                           .timings = whole->timings,
+                           .error = whole->error };
+    struct err err;
+    buf_clear(&writer->notes);
+    buf_printf(&writer->notes, "The rest could not be written: %s.", why->text);
+    bare.notes = view_head(buf_view(&writer->notes), 900);
+    buf_init(out, MAX_RESULT_BYTES);
+    message_encode(&schema_result, &bare, out, &err);
+}
+
 static void write_fitting(struct result_writer *writer, struct buf *out)
 {
     struct err err = { 0 };
@@ -459,7 +478,7 @@ static void write_fitting(struct result_writer *writer, struct buf *out)
         buf_finish(out);
         if (i == CUTS) {
             log_line("result.refused", "{s:s}", "why", err.text);
-            buf_init(out, MAX_RESULT_BYTES);
+            write_bare(writer, &err, out);
             return;
         }
         cuts[i].cut(writer);

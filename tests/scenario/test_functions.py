@@ -161,6 +161,11 @@ ODD = [
         ["call_1_0", "call_1_1"],
     ),
     ("an id that no result can hold", [{"id": "x" * 200}], ["call_1_0"]),
+    (
+        "a long id that is used twice",
+        [{"id": "x" * 126}, {"id": "x" * 126}],
+        ["x" * 126, "call_1_1"],
+    ),
 ]
 
 
