@@ -522,7 +522,8 @@ static json_t *anthropic_write_body(const struct model_endpoint *endpoint,
     json_decref(parameters);
     anthropic_set_tools(body, endpoint, request);
     fit_thinking(body, endpoint, max_tokens);
-    if (tool_choice(request) > CHOOSE_AUTO)
+    if (tool_choice(request) > CHOOSE_AUTO &&
+        !endpoint_has(endpoint, QUIRK_NO_TOOL_CHOICE))
         json_object_del(body, "thinking"); /* refused where a call is forced */
     mark_all(body, endpoint, request->last);
     if (!endpoint_has(endpoint, QUIRK_NO_STREAM))
