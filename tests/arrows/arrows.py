@@ -102,14 +102,14 @@ LIBRARY_RULES = [
 # What quern is made of; all else is tests.
 PRODUCT = ("schemas/", "producer/", "consumer/", "executor/", "tests/fake/model/")
 # What other people's programs call: its functions are defined all over client/.
-# gateway/'s HTTP stands alone until the gateway's routes call it.
+# gateway/http stands alone until the gateway's routes call it.
 PUBLIC = (
     "producer/client/quern.h",
     "producer/client/quern_operate.h",
-    "producer/gateway/event_stream.h",
-    "producer/gateway/http_request.h",
-    "producer/gateway/http_server.h",
-    "producer/gateway/multipart.h",
+    "producer/gateway/http/event_stream.h",
+    "producer/gateway/http/http_request.h",
+    "producer/gateway/http/http_server.h",
+    "producer/gateway/http/multipart.h",
 )
 
 # (function, because): no other file of the product calls it.

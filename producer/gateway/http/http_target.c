@@ -1,5 +1,5 @@
 /* http_target.c - a request's target, decoded once. */
-#include "producer/gateway/http_target.h"
+#include "producer/gateway/http/http_target.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include <llhttp.h>
 
-#include "producer/gateway/http_connection.h"
+#include "producer/gateway/http/http_connection.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/machine.h"
 

@@ -6,7 +6,7 @@
  * them, no trailers. Then both must find the end at the same byte. */
 #include <string.h>
 
-#include "producer/gateway/http_exchange.h"
+#include "producer/gateway/http/http_exchange.h"
 
 enum { MAX_DIGITS = 16 };
 

@@ -3,7 +3,7 @@
  * A socket is freed in its close callback, and its connection with it: nothing
  * else frees either. The server's own handles are closed when the last socket
  * has gone; drained() is called by the last of them. */
-#include "producer/gateway/http_server.h"
+#include "producer/gateway/http/http_server.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "producer/gateway/http_connection.h"
+#include "producer/gateway/http/http_connection.h"
 
 enum { TICK_MS = 250, BACKLOG = 1024, ADDRESS_TEXT = 46, BUCKETS = 1024 };
 

@@ -3,7 +3,7 @@
  * A delimiter begins with CR, and has no other CR. So when a match breaks, what
  * was matched is data, and only the byte that broke it may begin a new match:
  * nothing has to be kept but a count. */
-#include "producer/gateway/multipart.h"
+#include "producer/gateway/http/multipart.h"
 
 #include <string.h>
 #include <strings.h>

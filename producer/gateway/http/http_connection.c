@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "producer/gateway/http_exchange.h"
+#include "producer/gateway/http/http_exchange.h"
 
 #define NEVER UINT64_MAX
 

@@ -1,6 +1,6 @@
 /* http_head.c - the head of a request, checked more strictly than llhttp does.
  */
-#include "producer/gateway/http_head.h"
+#include "producer/gateway/http/http_head.h"
 
 #include <stdlib.h>
 #include <string.h>

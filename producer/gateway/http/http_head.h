@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#include "producer/gateway/http_target.h"
+#include "producer/gateway/http/http_target.h"
 
 enum http_method_kind {
     HTTP_METHOD_GET,

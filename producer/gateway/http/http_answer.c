@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "producer/gateway/http_exchange.h"
+#include "producer/gateway/http/http_exchange.h"
 
 enum { MAX_ANSWER = 256 << 20, MAX_ERROR = 64 << 10 };
 

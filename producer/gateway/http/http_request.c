@@ -1,7 +1,7 @@
 /* http_request.c - what a handler asks of a request. */
 #include <string.h>
 
-#include "producer/gateway/http_exchange.h"
+#include "producer/gateway/http/http_exchange.h"
 
 void http_request_follow(struct http_exchange *request,
                          const struct http_request_events *events, void *owner)

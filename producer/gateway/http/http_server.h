@@ -11,7 +11,7 @@
 
 #include <uv.h>
 
-#include "producer/gateway/http_request.h"
+#include "producer/gateway/http/http_request.h"
 
 struct http_server;
 

@@ -9,7 +9,7 @@
 #ifndef PRODUCER_GATEWAY_HTTP_TARGET_H
 #define PRODUCER_GATEWAY_HTTP_TARGET_H
 
-#include "producer/gateway/http_limits.h"
+#include "producer/gateway/http/http_limits.h"
 #include "schemas/message/err.h"
 #include "schemas/message/view.h"
 

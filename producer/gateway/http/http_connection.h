@@ -21,7 +21,7 @@
 #ifndef PRODUCER_GATEWAY_HTTP_CONNECTION_H
 #define PRODUCER_GATEWAY_HTTP_CONNECTION_H
 
-#include "producer/gateway/http_request.h"
+#include "producer/gateway/http/http_request.h"
 
 /* What carries the bytes; all functions but close may be called at any time
  * before close, and none of them calls back. */

@@ -22,8 +22,8 @@
 #ifndef PRODUCER_GATEWAY_HTTP_REQUEST_H
 #define PRODUCER_GATEWAY_HTTP_REQUEST_H
 
-#include "producer/gateway/http_bytes.h"
-#include "producer/gateway/http_head.h"
+#include "producer/gateway/http/http_bytes.h"
+#include "producer/gateway/http/http_head.h"
 #include "schemas/message/buf.h"
 
 struct http_exchange;

@@ -6,7 +6,7 @@
 #ifndef PRODUCER_GATEWAY_EVENT_STREAM_H
 #define PRODUCER_GATEWAY_EVENT_STREAM_H
 
-#include "producer/gateway/http_bytes.h"
+#include "producer/gateway/http/http_bytes.h"
 #include "schemas/message/err.h"
 
 /* One reference, the caller's. NULL with err when type or data has a CR, LF or

@@ -1,5 +1,5 @@
 /* event_stream.c - writes server-sent events. */
-#include "producer/gateway/event_stream.h"
+#include "producer/gateway/http/event_stream.h"
 
 #include <string.h>
 

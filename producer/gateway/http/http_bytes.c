@@ -1,5 +1,5 @@
 /* http_bytes.c - bytes to send, shared by all connections that send them. */
-#include "producer/gateway/http_bytes.h"
+#include "producer/gateway/http/http_bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

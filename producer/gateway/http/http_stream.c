@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "producer/gateway/http_exchange.h"
+#include "producer/gateway/http/http_exchange.h"
 
 enum { MAX_HEAD = 64 << 10 };
 
