@@ -7,9 +7,9 @@
 #include "consumer/conversation/ask.h"
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/window.h"
-#include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum { EVENT_TEXT_BYTES = 48 << 10 }; /* of the text, in message.completed */
 

@@ -14,8 +14,8 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
-#include "consumer/log.h"
 #include "schemas/redis/blob.h"
+#include "schemas/service/log.h"
 
 static struct buf buf_copy(struct view bytes)
 {

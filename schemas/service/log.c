@@ -1,5 +1,5 @@
 /* log.c - one JSON line on stderr for every decision. */
-#include "consumer/log.h"
+#include "schemas/service/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* log.h - one JSON line on stderr for every decision, so that operators can
  * filter them by "what" and by job. */
-#ifndef CONSUMER_LOG_H
-#define CONSUMER_LOG_H
+#ifndef SCHEMAS_LOG_H
+#define SCHEMAS_LOG_H
 
 #include <jansson.h>
 #include <uv.h>

@@ -2,8 +2,8 @@
  *
  * libuv closes its handles later, from the loop. An alarm does that by itself,
  * so its owner can be freed at once. After alarm_free() it does not ring. */
-#ifndef CONSUMER_ALARM_H
-#define CONSUMER_ALARM_H
+#ifndef SCHEMAS_ALARM_H
+#define SCHEMAS_ALARM_H
 
 #include <stdbool.h>
 #include <stdint.h>

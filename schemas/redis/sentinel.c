@@ -1,10 +1,9 @@
 /* sentinel.c - learns from a sentinel that there is another master. */
-#include "consumer/queue/sentinel.h"
+#include "schemas/redis/sentinel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/log.h"
 #include "schemas/redis/link.h"
 
 struct sentinel {
@@ -37,15 +36,13 @@ static void on_push(void *owner, const redisReply *message)
     if (news->type != REDIS_REPLY_STRING ||
         !read_news(news->str, sentinel->name, &master))
         return;
-    log_line("redis.switched", "{s:s, s:I}", "host", master.host, "port",
-             (json_int_t)master.port);
     sentinel->switched(sentinel->owner, &master);
 }
 
-struct sentinel *sentinel_new(uv_loop_t *loop, const struct address *address,
-                              void (*switched)(void *owner,
-                                               const struct node *master),
-                              void *owner)
+struct sentinel *
+sentinel_new(uv_loop_t *loop, const struct address *address, const char *role,
+             void (*switched)(void *owner, const struct node *master),
+             void *owner)
 {
     struct address sentinels;
     if (!address_of_sentinels(&sentinels, address))
@@ -57,8 +54,7 @@ struct sentinel *sentinel_new(uv_loop_t *loop, const struct address *address,
     sentinel->name = view_dup(view_of(address->master));
     sentinel->switched = switched;
     sentinel->owner = owner;
-    sentinel->link =
-        link_new(loop, &sentinels, 0, "consumer-sentinel", events, sentinel);
+    sentinel->link = link_new(loop, &sentinels, 0, role, events, sentinel);
     address_finish(&sentinels);
     link_subscribe(sentinel->link, VIEW("+switch-master"));
     link_open(sentinel->link);

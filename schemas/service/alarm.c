@@ -1,5 +1,5 @@
 /* alarm.c - a timer that may be freed at any time. */
-#include "consumer/alarm.h"
+#include "schemas/service/alarm.h"
 
 #include <stdlib.h>
 
