@@ -46,14 +46,23 @@ static const char *type_of(unsigned int status)
     }
 }
 
-/* "files[2].blob: must be ..." -> files[2].blob; "" when the sentence begins
- * otherwise. */
-static size_t path_length(const char *text)
+/* Of a member that is missing or wrong, the sentence begins with its path:
+ * "files[2].blob is required", "tools: ...". The length of the path; 0: it
+ * begins otherwise. */
+static size_t path_length(const struct err *err)
 {
     static const char of_path[] = "abcdefghijklmnopqrstuvwxyz_.[]0123456789";
-    size_t len = strspn(text, of_path);
+    static const char *const codes[] = { "bad_field", "missing_field",
+                                         "too_large" };
+    static const char *const behind[] = { ": ", " is ", " has ", " must " };
+    size_t len = strspn(err->text, of_path);
+    bool is_about_member = false, goes_on = false;
 
-    return len > 0 && text[len] == ':' && text[len + 1] == ' ' ? len : 0;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        is_about_member |= strcmp(err->code, codes[i]) == 0;
+    for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++)
+        goes_on |= view_starts(view_of(err->text + len), behind[i]);
+    return is_about_member && goes_on ? len : 0;
 }
 
 void api_error_answer(struct http_exchange *exchange, unsigned int status,
@@ -64,7 +73,7 @@ void api_error_answer(struct http_exchange *exchange, unsigned int status,
                                              VIEW("application/json") } };
     CLEANUP(buf_finish) struct buf body = { .max = ERROR_BYTES };
     char path[sizeof(err->text)];
-    size_t len = path_length(err->text);
+    size_t len = path_length(err);
 
     memcpy(path, err->text, len);
     path[len] = '\0';

@@ -31,6 +31,8 @@ struct api_request {
     /* Of the handler. state_free comes once, before the request is freed. */
     void *state;
     void (*state_free)(void *state);
+    /* Of native/api_job.h: what waits for the facts of a job. */
+    void (*found)(struct api_request *request, const redisReply *facts);
     /* Of api_request_receive(). */
     void (*on_piece)(struct api_request *request, struct view piece);
     void (*on_whole)(struct api_request *request);

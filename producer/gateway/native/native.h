@@ -20,6 +20,18 @@
 /* native.c */
 extern const struct route_table native_routes;
 
+/* -------- submit.c */
+void submit_job(struct api_request *request);
+
+/* -------- list.c */
+void list_jobs(struct api_request *request);
+
+/* -------- jobs.c */
+void jobs_show(struct api_request *request);
+void jobs_cancel(struct api_request *request);
+void jobs_approve(struct api_request *request);
+void jobs_retry(struct api_request *request);
+
 /* -------- health.c */
 void health_live(struct api_request *request);
 void health_ready(struct api_request *request);
