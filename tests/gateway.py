@@ -15,13 +15,14 @@ PATIENCE_S = servers.PATIENCE_S
 
 
 class Gateway(servers.Process):
-    """Listens on a port of 127.0.0.1; settings as in QUERN_..., lower case."""
+    """Listens on a port of 127.0.0.1; settings as in QUERN_..., lower case; more:
+    other variables."""
 
-    def __init__(self, redis_url, port=0, **settings):
+    def __init__(self, redis_url, port=0, more=None, **settings):
         given = {"listen": f"127.0.0.1:{port}", "open": "default", **settings}
         env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items() if v is not None}
         super().__init__(
-            [servers.binary("quern-gateway")], env={"REDIS_URL": redis_url, **env}
+            [servers.binary("quern-gateway")], env={"REDIS_URL": redis_url, **env, **(more or {})}
         )
         self.port = None
         self.begin()

@@ -319,6 +319,12 @@ bool fleet_links_call(struct fleet_links *links, unsigned int partition,
                    "the gateway has no connection to Redis");
 }
 
+redisReply *fleet_links_keep_reply(struct fleet_links *links,
+                                   unsigned int partition)
+{
+    return link_keep_reply(link_of(links, partition)->link);
+}
+
 void fleet_links_heed(struct fleet_links *links, unsigned int partition,
                       const redisReply *reply)
 {

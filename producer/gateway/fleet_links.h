@@ -47,6 +47,9 @@ bool fleet_links_are_ready(const struct fleet_links *links);
 bool fleet_links_call(struct fleet_links *links, unsigned int partition,
                       const struct command *command, link_done *done,
                       void *owner, struct err *err);
+/* Inside of done: takes the reply over, to be freed by freeReplyObject(). */
+redisReply *fleet_links_keep_reply(struct fleet_links *links,
+                                   unsigned int partition);
 /* To be told of error replies: when somebody has deleted the function library,
  * it is loaded again. */
 void fleet_links_heed(struct fleet_links *links, unsigned int partition,

@@ -9,6 +9,7 @@
 #include "producer/gateway/access.h"
 #include "producer/gateway/api_request.h"
 #include "producer/gateway/fleet_links.h"
+#include "producer/gateway/followers.h"
 #include "producer/gateway/http/http_server.h"
 #include "producer/gateway/work.h"
 #include "schemas/service/alarm.h"
@@ -50,6 +51,7 @@ static void on_drained(void *owner)
     http_server_free(gateway->server);
     gateway->server = NULL;
     access_free(gateway->access);
+    followers_free(gateway->followers);
     work_free(gateway->work);
     fleet_links_free(gateway->links);
     alarm_free(process->watchdog);
@@ -112,8 +114,9 @@ static void on_redis_refused(void *owner, const struct err *why)
 
 static void on_switched(void *owner, const struct node *master)
 {
-    (void)owner;
-    (void)master;
+    const struct process *process = owner;
+
+    followers_switch(process->gateway.followers, master);
 }
 
 static bool listen_at(struct gateway *gateway,
@@ -175,6 +178,7 @@ static void open_parts(struct process *process)
     }
     process->watchdog = alarm_new(gateway->loop, on_watchdog, process);
     gateway->links = fleet_links_new(gateway, events, process);
+    gateway->followers = followers_new(gateway);
     gateway->work = work_new(gateway);
     gateway->access = access_new(gateway);
     open_server(gateway);

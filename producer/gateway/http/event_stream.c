@@ -1,7 +1,8 @@
 /* event_stream.c - writes server-sent events. */
 #include "producer/gateway/http/event_stream.h"
 
-#include <string.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "schemas/message/buf.h"
 
@@ -15,8 +16,9 @@ static bool is_one_line(struct view text)
     return true;
 }
 
-struct http_bytes *event_stream_event(struct view type, struct view data,
-                                      struct err *err)
+/* id: a whole line, or "". */
+static struct http_bytes *event_of(const char *id, struct view type,
+                                   struct view data, struct err *err)
 {
     CLEANUP(buf_finish) struct buf out = { .max = MAX_EVENT };
 
@@ -26,6 +28,7 @@ struct http_bytes *event_stream_event(struct view type, struct view data,
                 is_one_line(type) ? "data" : "type");
         return NULL;
     }
+    buf_add(&out, view_of(id));
     if (type.len > 0) {
         buf_add(&out, VIEW("event: "));
         buf_add(&out, type);
@@ -41,6 +44,21 @@ struct http_bytes *event_stream_event(struct view type, struct view data,
         return NULL;
     }
     return http_bytes_new(buf_view(&out));
+}
+
+struct http_bytes *event_stream_event(struct view type, struct view data,
+                                      struct err *err)
+{
+    return event_of("", type, data, err);
+}
+
+struct http_bytes *event_stream_numbered(uint64_t id, struct view type,
+                                         struct view data, struct err *err)
+{
+    char line[40];
+
+    snprintf(line, sizeof(line), "id: %" PRIu64 "\n", id);
+    return event_of(line, type, data, err);
 }
 
 struct http_bytes *event_stream_comment(void)

@@ -1,10 +1,12 @@
 /* event_stream.h - writes server-sent events (text/event-stream).
  *
  * One event is the line "event: TYPE", one line "data: JSON", and a blank line.
- * It has no id: and no retry:, as clients of Responses expect. The bytes are
- * for http_stream_send(). */
+ * It has no retry:, and an id: only where it is asked for: clients of Responses
+ * expect none. The bytes are for http_stream_send(). */
 #ifndef PRODUCER_GATEWAY_EVENT_STREAM_H
 #define PRODUCER_GATEWAY_EVENT_STREAM_H
+
+#include <stdint.h>
 
 #include "producer/gateway/http/http_bytes.h"
 #include "schemas/message/err.h"
@@ -14,6 +16,9 @@
  * writes no line for it. */
 struct http_bytes *event_stream_event(struct view type, struct view data,
                                       struct err *err);
+/* The same behind a line "id: NUMBER". */
+struct http_bytes *event_stream_numbered(uint64_t id, struct view type,
+                                         struct view data, struct err *err);
 /* ": k" and a blank line: keeps proxies from ending a silent stream. */
 struct http_bytes *event_stream_comment(void);
 /* "data: [DONE]" and a blank line: the last of the stream. */

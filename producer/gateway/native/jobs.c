@@ -6,11 +6,15 @@
 #include <sys/random.h>
 
 #include "producer/client/fleet.h"
+#include "producer/gateway/followers.h"
 #include "producer/gateway/native/api_job.h"
 #include "producer/gateway/native/native.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/result.h"
 #include "schemas/redis/operate.h"
+#include "schemas/service/alarm.h"
+
+enum { MAX_WAIT_MS = 60000 };
 
 /* -------------------------------------------------------------------- show */
 
@@ -45,12 +49,18 @@ static void show_result(struct api_request *request)
     command_finish(&command);
 }
 
+static bool has_ended(const redisReply *facts)
+{
+    int state = api_job_state(facts);
+
+    return state >= 0 && job_state_is_terminal(state);
+}
+
 static void show_facts(struct api_request *request, const redisReply *facts)
 {
     json_t *json = api_job_json(request->params[0], facts);
-    int state = api_job_state(facts);
 
-    if (state < 0 || !job_state_is_terminal(state)) {
+    if (!has_ended(facts)) {
         api_request_json(request, 200, json);
         return;
     }
@@ -59,9 +69,92 @@ static void show_facts(struct api_request *request, const redisReply *facts)
     show_result(request);
 }
 
+/* -------------------------------------------------------------------- wait */
+
+/* GET /v1/jobs/{id}?wait=30s follows the job, to be told when it has ended. */
+struct job_wait {
+    struct api_request *request;
+    struct job_follower *follower; /* NULL: it has left */
+    struct alarm *patience;
+};
+
+static void job_wait_free(void *state)
+{
+    struct job_wait *wait = state;
+
+    job_follower_free(wait->follower);
+    alarm_free(wait->patience);
+    free(wait);
+}
+
+/* The job has ended, or the time is over: its facts are read again. */
+static void end_wait(struct job_wait *wait)
+{
+    struct api_request *request = wait->request;
+
+    request->state = NULL;
+    request->state_free = NULL;
+    job_wait_free(wait);
+    api_job_load(request, show_facts);
+}
+
+static void on_wait_over(void *owner)
+{
+    end_wait(owner);
+}
+
+static void on_wait_event(void *owner, struct http_bytes *event, bool is_last)
+{
+    struct job_wait *wait = owner;
+
+    (void)event;
+    if (!is_last)
+        return;
+    wait->follower = NULL;
+    end_wait(wait);
+}
+
+static void on_wait_failed(void *owner, const struct err *why)
+{
+    struct job_wait *wait = owner;
+
+    (void)why; /* what is read next says it, too */
+    wait->follower = NULL;
+    end_wait(wait);
+}
+
+static const struct job_follower_events waited = { .on_event = on_wait_event,
+                                                   .on_failed =
+                                                       on_wait_failed };
+
+static void wait_found(struct api_request *request, const redisReply *facts)
+{
+    struct gateway *gateway = request->gateway;
+    struct job_wait *wait;
+    uint64_t ms;
+
+    if (!api_request_time(request, "wait", 0, MAX_WAIT_MS, &ms))
+        return;
+    if (ms == 0 || has_ended(facts)) {
+        show_facts(request, facts);
+        return;
+    }
+    wait = calloc(1, sizeof(*wait));
+    if (!wait)
+        abort();
+    wait->request = request;
+    wait->patience = alarm_new(gateway->loop, on_wait_over, wait);
+    alarm_set(wait->patience, ms);
+    wait->follower =
+        job_follower_new(gateway->followers, request->params[0],
+                         api_job_number(facts, FACT_SEQ), &waited, wait);
+    request->state = wait;
+    request->state_free = job_wait_free;
+}
+
 void jobs_show(struct api_request *request)
 {
-    api_job_load(request, show_facts);
+    api_job_load(request, wait_found);
 }
 
 /* ------------------------------------------------------------------ cancel */

@@ -14,6 +14,9 @@ static const char *const list_query[] = {
     "reason", "since", "until", "limit", "cursor",  NULL,
 };
 
+static const char *const events_query[] = { "after", NULL };
+static const char *const show_query[] = { "wait", NULL };
+
 static const struct api_route routes[] = {
     { .method = HTTP_METHOD_GET, .pattern = "/livez", .handle = health_live },
     { .method = HTTP_METHOD_GET, .pattern = "/readyz", .handle = health_ready },
@@ -31,7 +34,13 @@ static const struct api_route routes[] = {
     { .method = HTTP_METHOD_GET,
       .pattern = "/v1/jobs/{id}",
       .scope = SCOPE_READ,
-      .handle = jobs_show },
+      .handle = jobs_show,
+      .query = show_query },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/jobs/{id}/events",
+      .scope = SCOPE_READ,
+      .handle = events_follow,
+      .query = events_query },
     { .method = HTTP_METHOD_POST,
       .pattern = "/v1/jobs/{id}/cancel",
       .scope = SCOPE_SUBMIT,

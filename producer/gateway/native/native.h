@@ -32,6 +32,9 @@ void jobs_cancel(struct api_request *request);
 void jobs_approve(struct api_request *request);
 void jobs_retry(struct api_request *request);
 
+/* -------- events.c */
+void events_follow(struct api_request *request);
+
 /* -------- health.c */
 void health_live(struct api_request *request);
 void health_ready(struct api_request *request);
