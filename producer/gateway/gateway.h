@@ -30,7 +30,8 @@ struct gateway {
     struct access *access;       /* who may do what */
     struct followers *followers; /* who follows which job */
     struct http_server *server;
-    bool draining; /* no more work is wanted: readyz says so */
+    uint64_t blob_bytes; /* in memory, see native/blob_memory.h */
+    bool draining;       /* no more work is wanted: readyz says so */
 };
 
 #endif

@@ -12,9 +12,11 @@
 #include "schemas/redis/names.h"
 
 #define AT(member) offsetof(struct gateway_settings, member)
-#define MIB (UINT64_C(1) << 20)
 
-enum { HOUR_MS = 3600 * 1000 };
+enum {
+    HOUR_MS = 3600 * 1000,
+    BLOB_MEMORY_LEAST = 2 * MAX_FILE_BYTES, /* the largest file, twice */
+};
 
 static bool check_redis_url(const char *text, struct err *err)
 {
@@ -129,14 +131,14 @@ static const struct setting rows[] = {
       .max = 1000000,
       .normal = "2000",
       .about = "Of these from one address, or one network of 64 bits." },
-    { .name = "upload-memory",
+    { .name = "blob-memory",
       .type = SETTING_SIZE,
-      .offset = AT(upload_bytes),
-      .min = MAX_FILE_BYTES,
+      .offset = AT(blob_bytes),
+      .min = BLOB_MEMORY_LEAST,
       .max = UINT64_C(1) << 40,
       .normal = "256M",
-      .about = "Memory for all uploads under way; when it is used up, further "
-               "ones are answered 503." },
+      .about = "Memory for all files that come in or go out; when it is used "
+               "up, further ones are answered 503." },
     { .name = "drain",
       .type = SETTING_TIME,
       .offset = AT(drain_ms),

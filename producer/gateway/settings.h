@@ -23,7 +23,7 @@ struct gateway_settings {
 
     uint64_t connections;
     uint64_t connections_per_address;
-    uint64_t upload_bytes; /* of all uploads that are under way, in memory */
+    uint64_t blob_bytes; /* of files that come in or go out, in memory */
     uint64_t drain_ms;
 };
 

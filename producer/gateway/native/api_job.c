@@ -14,7 +14,7 @@ static const char *const names[FACTS] = {
     "finished_at", "not_before", "deadline_at",  "approval_until",
 };
 
-struct view api_job_text(const redisReply *facts, enum job_fact fact)
+static struct view api_job_text(const redisReply *facts, enum job_fact fact)
 {
     return reply_view(facts->element[fact]);
 }

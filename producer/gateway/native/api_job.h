@@ -32,7 +32,6 @@ enum job_fact {
  * calls found with the reply; else the request is answered. */
 void api_job_load(struct api_request *request, api_request_reply *found);
 
-struct view api_job_text(const redisReply *facts, enum job_fact fact);
 uint64_t api_job_number(const redisReply *facts, enum job_fact fact);
 /* enum job_state; -1: one that this build does not know. */
 int api_job_state(const redisReply *facts);

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "schemas/message/limits.h"
+
 enum {
     JOB_BYTES = 2 << 20, /* as JSON; as MessagePack MAX_JOB_BYTES hold */
     VERDICT_BYTES = 512 << 10,
@@ -59,6 +61,20 @@ static const struct api_route routes[] = {
       .handle = jobs_retry,
       .body = ROUTE_JSON,
       .max_body = SMALL_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/jobs/{id}/files/{name}",
+      .scope = SCOPE_READ,
+      .handle = files_read },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/jobs/{id}/images/{name}",
+      .scope = SCOPE_READ,
+      .handle = images_read },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/blobs",
+      .scope = SCOPE_SUBMIT,
+      .handle = blobs_write,
+      .body = ROUTE_BYTES,
+      .max_body = MAX_FILE_BYTES },
 };
 
 const struct route_table native_routes = {

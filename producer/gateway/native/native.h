@@ -35,6 +35,13 @@ void jobs_retry(struct api_request *request);
 /* -------- events.c */
 void events_follow(struct api_request *request);
 
+/* -------- blobs.c */
+void blobs_write(struct api_request *request);
+
+/* -------- files.c */
+void files_read(struct api_request *request);
+void images_read(struct api_request *request);
+
 /* -------- health.c */
 void health_live(struct api_request *request);
 void health_ready(struct api_request *request);

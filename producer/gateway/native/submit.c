@@ -13,7 +13,7 @@
 #include "schemas/message/limits.h"
 
 /* What is needed of a draft when Redis has answered. */
-struct submission {
+struct sent_job {
     struct quern_id id;
     bool fresh;
     bool existed;
@@ -22,23 +22,23 @@ struct submission {
 
 static void on_state(struct api_request *request, const redisReply *reply)
 {
-    struct submission *submission = request->state;
+    struct sent_job *sent = request->state;
     struct view state = reply->type == REDIS_REPLY_STRING
                             ? (struct view){ reply->str, reply->len }
                             : VIEW("queued");
-    json_t *json = json_pack("{s:s, s:s%}", "id", submission->id.text, "state",
+    json_t *json = json_pack("{s:s, s:s%}", "id", sent->id.text, "state",
                              state.data, state.len);
 
-    if (submission->note[0] != '\0')
-        json_object_set_new(json, "note", json_string(submission->note));
-    api_request_json(request, submission->existed ? 200 : 201, json);
+    if (sent->note[0] != '\0')
+        json_object_set_new(json, "note", json_string(sent->note));
+    api_request_json(request, sent->existed ? 200 : 201, json);
 }
 
 /* A job that existed may have ended; a new one may be scheduled. */
 static void ask_state(struct api_request *request)
 {
-    const struct submission *submission = request->state;
-    struct view id = view_of(submission->id.text);
+    const struct sent_job *sent = request->state;
+    struct view id = view_of(sent->id.text);
     struct key key = names_job(&request->gateway->names, id);
     unsigned int partition = 0;
     struct command command;
@@ -54,13 +54,13 @@ static void ask_state(struct api_request *request)
 static void on_submitted(struct api_request *request, const redisReply *reply,
                          const struct err *lost)
 {
-    struct submission *submission = request->state;
+    struct sent_job *sent = request->state;
     struct err err;
 
     if (lost)
         err = *lost;
-    if (reply && draft_submitted(reply, submission->fresh, &submission->id,
-                                 &submission->existed, &err)) {
+    if (reply &&
+        draft_submitted(reply, sent->fresh, &sent->id, &sent->existed, &err)) {
         ask_state(request);
         return;
     }
@@ -69,7 +69,7 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
         err_set(&err, ERR_RETRY, "unknown_outcome",
                 "job %s may stand: Redis has not answered; repeat the request "
                 "with its Idempotency-Key, or look for the job",
-                submission->id.text);
+                sent->id.text);
     api_request_refuse(request, &err);
 }
 
@@ -140,16 +140,16 @@ static bool read_key(struct api_request *request, const json_t *json,
 
 static void send_draft(struct api_request *request, const struct draft *draft)
 {
-    struct submission *submission = calloc(1, sizeof(*submission));
+    struct sent_job *sent = calloc(1, sizeof(*sent));
     unsigned int partition = 0;
     struct command command;
 
-    if (!submission)
+    if (!sent)
         abort();
-    submission->id = draft->id;
-    submission->fresh = draft->fresh;
-    draft_note(draft, submission->note);
-    request->state = submission;
+    sent->id = draft->id;
+    sent->fresh = draft->fresh;
+    draft_note(draft, sent->note);
+    request->state = sent;
     request->state_free = free;
     id_parse(view_of(draft->id.text), &partition);
     draft_command(&command, &request->gateway->names, draft);
