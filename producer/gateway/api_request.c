@@ -9,17 +9,18 @@
 #include "producer/client/fleet.h"
 #include "producer/gateway/api_error.h"
 #include "producer/gateway/fleet_links.h"
+#include "producer/gateway/work.h"
 #include "schemas/redis/reply.h"
 #include "schemas/settings/amount.h"
 
 /* -------------------------------------------------------------------- life */
 
-void api_request_hold(struct api_request *request)
+static void api_request_hold(struct api_request *request)
 {
     request->holds++;
 }
 
-void api_request_drop(struct api_request *request)
+static void api_request_drop(struct api_request *request)
 {
     if (--request->holds > 0)
         return;
@@ -365,6 +366,16 @@ void api_request_refuse(struct api_request *request, const struct err *err)
     api_request_refuse_as(request, status, err, may_pass ? 1000 : 0);
 }
 
+void api_request_refuse_error(struct api_request *request,
+                              const struct quern_error *error)
+{
+    struct err err;
+
+    err_set(&err, error->kind == QUERN_RETRY ? ERR_RETRY : ERR_REJECT,
+            error->code, "%s", error->text);
+    api_request_refuse(request, &err);
+}
+
 void api_request_wrong(struct api_request *request, const char *param,
                        const char *format, ...)
 {
@@ -482,6 +493,52 @@ bool api_request_ask(struct api_request *request, unsigned int partition,
 {
     return api_call_send(&(struct api_call){ request, partition, NULL, done },
                          command);
+}
+
+/* -------------------------------------------------------------- in threads */
+
+struct api_work {
+    struct api_request *request;
+    void *state;
+    void (*run)(void *state, struct quern *quern);
+    void (*done)(struct api_request *request);
+};
+
+static void api_work_run(void *owner, struct quern *quern)
+{
+    const struct api_work *work = owner;
+
+    work->run(work->state, quern);
+}
+
+static void api_work_done(void *owner)
+{
+    struct api_work *work = owner;
+
+    if (work->request->exchange)
+        work->done(work->request);
+    api_request_drop(work->request);
+    free(work);
+}
+
+void api_request_work(struct api_request *request,
+                      void (*run)(void *state, struct quern *quern),
+                      void (*done)(struct api_request *request))
+{
+    struct api_work *work = malloc(sizeof(*work));
+    struct err err;
+
+    if (!work)
+        abort();
+    *work = (struct api_work){ request, request->state, run, done };
+    const struct work_job job = { api_work_run, api_work_done, work };
+
+    if (work_add(request->gateway->work, &job, &err)) {
+        api_request_hold(request);
+        return;
+    }
+    free(work);
+    api_request_refuse(request, &err);
 }
 
 bool api_request_partition(struct api_request *request, struct view tenant,

@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "producer/client/quern.h"
 #include "producer/gateway/access.h"
 #include "producer/gateway/gateway.h"
 #include "producer/gateway/http/http_request.h"
@@ -40,10 +41,6 @@ struct api_request {
 
 /* For http_server_new(); owner: the gateway. */
 void api_request_begin(void *gateway, struct http_exchange *exchange);
-
-/* Keeps the struct until api_request_drop(), beyond its answer. */
-void api_request_hold(struct api_request *request);
-void api_request_drop(struct api_request *request);
 
 /* ------------------------------------------------------------ what it says */
 
@@ -82,6 +79,9 @@ void api_request_answer(struct api_request *request, unsigned int status,
 /* An error, with the status that belongs to its code and kind. When its
  * sentence begins with a path ("files[2].blob: ..."), that is the param. */
 void api_request_refuse(struct api_request *request, const struct err *err);
+/* The same of an error of libquern. */
+void api_request_refuse_error(struct api_request *request,
+                              const struct quern_error *error);
 /* The same with a status of its own. after_ms: of Retry-After; 0: none. */
 void api_request_refuse_as(struct api_request *request, unsigned int status,
                            const struct err *err, uint64_t after_ms);
@@ -117,6 +117,13 @@ bool api_request_call(struct api_request *request, unsigned int partition,
                       const struct command *command, api_request_reply *done);
 bool api_request_ask(struct api_request *request, unsigned int partition,
                      const struct command *command, api_request_outcome *done);
+/* Calls run in a thread, with request->state and a handle of libquern; it may
+ * block, and touches nothing but these two. Then done, on the loop. state is
+ * freed after both, also when the peer has gone meanwhile (done is not called
+ * then). When too much waits already, the request is answered. */
+void api_request_work(struct api_request *request,
+                      void (*run)(void *state, struct quern *quern),
+                      void (*done)(struct api_request *request));
 /* The partition of the caller's tenant. False: the number of partitions is not
  * known yet, and the request is answered. */
 bool api_request_partition(struct api_request *request, struct view tenant,

@@ -51,8 +51,7 @@ static void work_done(uv_work_t *request, int status)
     (void)status; /* nobody cancels */
     slot->item = NULL;
     work->running--;
-    if (!work->freeing)
-        item->job.done(item->job.owner);
+    item->job.done(item->job.owner);
     free(item);
     if (!work->freeing)
         work_start(work);
@@ -123,6 +122,7 @@ void work_free(struct work *work)
         struct work_item *item = work->first;
 
         work->first = item->next;
+        item->job.done(item->job.owner);
         free(item);
     }
     if (work->running == 0)

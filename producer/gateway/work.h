@@ -13,13 +13,14 @@
 enum { WORK_HANDLES = 3, WORK_MOST_WAITING = 64 };
 
 struct work *work_new(struct gateway *gateway);
-/* Waits for what runs; done is not called any more. Accepts NULL. */
+/* What waits is not run any more, and what runs ends; done is called for both.
+ * Accepts NULL. */
 void work_free(struct work *work);
 
 struct work_job {
     /* In a thread: may block, and touches nothing but owner and quern. */
     void (*run)(void *owner, struct quern *quern);
-    /* On the loop, once, after run. */
+    /* On the loop, once, after run; or without it, when the gateway ends. */
     void (*done)(void *owner);
     void *owner;
 };

@@ -111,8 +111,6 @@ PUBLIC = (
     "producer/gateway/http/event_stream.h",
     "producer/gateway/http/http_request.h",
     "producer/gateway/http/http_server.h",
-    "producer/gateway/api_request.h",
-    "producer/gateway/work.h",
     "producer/gateway/http/multipart.h",
 )
 

@@ -1,5 +1,6 @@
 """quern-gateway: jobs over HTTP, with a real Redis and a real consumer."""
 
+import concurrent.futures
 import json
 
 import pytest
@@ -249,3 +250,28 @@ def test_jobs_are_listed_page_by_page(gateway, stack):
     assert gateway.refusal("GET", "/v1/jobs?state=odd")[:2] == (400, "bad_argument")
     assert gateway.refusal("GET", "/v1/jobs?cursor=odd")[:2] == (400, "bad_field")
     assert gateway.refusal("GET", "/v1/jobs?cursor=c0")[:2] == (400, "bad_argument")
+
+
+def test_a_job_that_waits_is_explained(gateway, stack):
+    job = submit(gateway, kind="code", cells=["1"], queue="nobody")
+    status, answer = gateway.json("GET", f"/v1/jobs/{job}/explain")
+    assert (status, answer["id"]) == (200, job)
+    assert "queue nobody" in answer["why"], answer
+    assert answer["facts"]["state"] == "queued"
+
+
+def test_too_many_explanations_at_once_are_refused_in_time(gateway, stack):
+    """While Redis stands still, some wait, and the others are told so."""
+    job = submit(gateway, kind="code", cells=["1"], queue="nobody")
+    with concurrent.futures.ThreadPoolExecutor(100) as pool:
+        calls = [
+            pool.submit(gateway.call, "GET", f"/v1/jobs/{job}/explain")
+            for _ in range(300)
+        ]
+        seen = [call.result() for call in calls]
+    assert {status for status, _, _ in seen} <= {200, 503}
+    for status, headers, data in seen:
+        if status == 503:
+            assert json.loads(data)["error"]["code"] == "work_full"
+            assert headers["Retry-After"] == "1"
+    assert [status for status, _, _ in seen].count(200) >= 64

@@ -84,8 +84,8 @@ static bool visit_set(struct file_visit *visit, struct view blob,
     return true;
 }
 
-static bool find_file(struct file_visit *visit, const struct result *result,
-                      struct view name)
+static bool visit_find_file(struct file_visit *visit,
+                            const struct result *result, struct view name)
 {
     const struct file_ref *files = result->files.items;
 
@@ -96,8 +96,8 @@ static bool find_file(struct file_visit *visit, const struct result *result,
     return false;
 }
 
-static bool find_part(struct file_visit *visit, const struct display *display,
-                      struct view name)
+static bool visit_find_part(struct file_visit *visit,
+                            const struct display *display, struct view name)
 {
     const struct display_part *parts = display->parts.items;
 
@@ -109,8 +109,8 @@ static bool find_part(struct file_visit *visit, const struct display *display,
 }
 
 /* An image of the result, or another form of what a cell displayed. */
-static bool find_image(struct file_visit *visit, const struct result *result,
-                       struct view name)
+static bool visit_find_image(struct file_visit *visit,
+                             const struct result *result, struct view name)
 {
     const struct image_ref *images = result->images.items;
     const struct cell *cells = result->cells.items;
@@ -123,7 +123,7 @@ static bool find_image(struct file_visit *visit, const struct result *result,
         const struct display *displays = cells[i].displays.items;
 
         for (size_t j = 0; j < cells[i].displays.count; j++)
-            if (find_part(visit, &displays[j], name))
+            if (visit_find_part(visit, &displays[j], name))
                 return true;
     }
     return false;
@@ -349,8 +349,8 @@ static void on_result(struct api_request *request, const redisReply *reply)
     if (reply->type == REDIS_REPLY_STRING &&
         message_decode(&schema_result, reply_view(reply), &result, &arena,
                        NULL) &&
-        (visit->of_images ? find_image(visit, &result, name)
-                          : find_file(visit, &result, name)))
+        (visit->of_images ? visit_find_image(visit, &result, name)
+                          : visit_find_file(visit, &result, name)))
         read_blob(request);
     else
         api_request_unknown(request, "file", name);

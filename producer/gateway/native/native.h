@@ -4,6 +4,7 @@
  *   GET    /v1/jobs                     list
  *   GET    /v1/jobs/{id}                facts, and the result of one that ended
  *   DELETE /v1/jobs/{id}                remove one that has ended
+ *   GET    /v1/jobs/{id}/explain        why it is where it is
  *   POST   /v1/jobs/{id}/cancel         cancel, approve or run again
  *                       /approve
  *                       /retry
@@ -34,6 +35,9 @@ void jobs_retry(struct api_request *request);
 
 /* -------- events.c */
 void events_follow(struct api_request *request);
+
+/* -------- explain.c */
+void explain_job(struct api_request *request);
 
 /* -------- blobs.c */
 void blobs_write(struct api_request *request);
