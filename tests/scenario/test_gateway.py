@@ -233,6 +233,17 @@ def test_a_dead_job_runs_again(gateway, stack):
     assert refused == (409, "not_dead", None)
 
 
+def test_a_job_that_has_ended_is_removed(gateway, stack):
+    job = submit(gateway, kind="code", cells=["1"], queue="nobody")
+    refused = gateway.refusal("DELETE", f"/v1/jobs/{job}")
+    assert refused == (409, "not_ended", None)
+    gateway.json("POST", f"/v1/jobs/{job}/cancel")
+    assert gateway.call("DELETE", f"/v1/jobs/{job}")[0] == 204
+    assert gateway.refusal("GET", f"/v1/jobs/{job}")[0] == 404
+    assert gateway.refusal("DELETE", f"/v1/jobs/{job}")[0] == 404
+    assert not stack.db.keys(f"*{job}*")
+
+
 def test_jobs_are_listed_page_by_page(gateway, stack):
     jobs = {submit(gateway, kind="code", cells=["1"], session="pages") for _ in range(7)}
     for job in jobs:

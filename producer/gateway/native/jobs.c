@@ -1,5 +1,5 @@
 /* jobs.c - one job: reading it, cancelling it, approving a call, running it
- * again. */
+ * again, removing it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -372,4 +372,34 @@ static void retry_found(struct api_request *request, const redisReply *facts)
 void jobs_retry(struct api_request *request)
 {
     api_job_load(request, retry_found);
+}
+
+/* ------------------------------------------------------------------ remove */
+
+static void on_removed(struct api_request *request, const redisReply *reply)
+{
+    struct err err;
+    bool late;
+
+    if (!transition_removed(reply, &late, &err))
+        api_request_refuse(request, &err);
+    else if (late)
+        refuse_late(request, "not_ended", "it has not ended: cancel it first");
+    else
+        api_request_answer(request, 204, NULL, 0, (struct view){ 0 });
+}
+
+static void remove_found(struct api_request *request, const redisReply *facts)
+{
+    struct command command;
+
+    (void)facts;
+    transition_remove(&command, &request->gateway->names, request->params[0]);
+    api_request_call(request, api_job_partition(request), &command, on_removed);
+    command_finish(&command);
+}
+
+void jobs_remove(struct api_request *request)
+{
+    api_job_load(request, remove_found);
 }

@@ -32,6 +32,7 @@ void jobs_show(struct api_request *request);
 void jobs_cancel(struct api_request *request);
 void jobs_approve(struct api_request *request);
 void jobs_retry(struct api_request *request);
+void jobs_remove(struct api_request *request);
 
 /* -------- events.c */
 void events_follow(struct api_request *request);
