@@ -155,6 +155,7 @@ void cleanup_reply(redisReply **reply);
 struct sha256 {
     char text[65]; /* hexadecimal */
 };
+struct sha256 blob_sha256(struct view bytes);
 /* Name and size, before anything is uploaded. A pipe's size is not known before
  * it has been read: blob_upload_file() checks it. */
 bool blob_check_file(const struct quern_file *file, struct err *err);

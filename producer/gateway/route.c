@@ -15,6 +15,14 @@ const char *scope_word(enum scope scope)
     return "none";
 }
 
+enum scope scope_of_word(struct view word)
+{
+    for (unsigned int i = 0; i < WORDS; i++)
+        if (view_is(word, words[i]))
+            return (enum scope)(1U << i);
+    return SCOPE_NONE;
+}
+
 /* Segment by segment; of a "{...}" any is good. */
 static bool route_fits(const char *pattern, const struct http_target *target,
                        struct view params[ROUTE_MAX_PARAMS])

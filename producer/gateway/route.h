@@ -24,6 +24,8 @@ enum scope {
 };
 /* "submit"; scope is one bit. */
 const char *scope_word(enum scope scope);
+/* The bit of a word; SCOPE_NONE: there is none of that name. */
+enum scope scope_of_word(struct view word);
 
 enum route_body {
     ROUTE_NO_BODY,
