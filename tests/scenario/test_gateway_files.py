@@ -1,9 +1,12 @@
 """quern-gateway: blobs in, files and images out."""
 
+import base64
 import hashlib
 import http.client
 import os
 import socket
+import struct
+import zlib
 
 import pytest
 from gateway import Gateway
@@ -44,10 +47,6 @@ def gateway(stack):
 
 
 def png():
-    import base64
-    import struct
-    import zlib
-
     def chunk(kind, data):
         body = kind + data
         return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))

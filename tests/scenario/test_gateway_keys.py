@@ -7,7 +7,7 @@ import time
 
 import pytest
 from gateway import Gateway
-from servers import wait_until
+from servers import Process, binary, wait_until
 from stack import Stack
 
 LETTERS = string.ascii_letters + string.digits
@@ -181,8 +181,6 @@ def test_who_is_let_in_without_a_key_may_still_bring_one(stack):
     ],
 )
 def test_a_wrong_setting_ends_it(stack, settings, said):
-    from servers import Process, binary
-
     given = {f"QUERN_{k.upper()}": v for k, v in settings.items()}
     process = Process([binary("quern-gateway")], {"REDIS_URL": stack.redis.url, **given})
     process.start()
