@@ -282,7 +282,7 @@ json_t *api_request_object(struct api_request *request)
         return json_object();
     json_t *json = json_loadb(request->body.data, request->body.len,
                               JSON_REJECT_DUPLICATES, &fault);
-    if (json && json_is_object(json))
+    if (json_is_object(json))
         return json;
     if (json)
         api_request_wrong(request, NULL, "the body must be a JSON object");
@@ -410,11 +410,11 @@ struct http_stream *api_request_stream(struct api_request *request,
                                        unsigned int status,
                                        const struct http_pair *headers,
                                        unsigned int count, int64_t length,
-                                       const struct http_stream_events *stream,
+                                       const struct http_stream_events *heard,
                                        void *owner)
 {
     struct http_stream *begun = http_stream_begin(
-        request->exchange, status, headers, count, length, stream, owner);
+        request->exchange, status, headers, count, length, heard, owner);
 
     api_request_part(request);
     return begun;

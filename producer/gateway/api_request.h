@@ -97,7 +97,7 @@ struct http_stream *api_request_stream(struct api_request *request,
                                        unsigned int status,
                                        const struct http_pair *headers,
                                        unsigned int count, int64_t length,
-                                       const struct http_stream_events *events,
+                                       const struct http_stream_events *heard,
                                        void *owner);
 
 /* --------------------------------------------------------------- its calls */

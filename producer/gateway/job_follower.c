@@ -160,13 +160,15 @@ static void job_follower_step(struct job_follower *follower,
             return;
         case FOLLOWED_AGAIN:
             break;
-        case FOLLOWED_READ:
+        case FOLLOWED_READ: /* it may wait for its turn: without the page */
+            followed_job_drop_page(follower->job);
             set_state(follower, FOLLOWER_DUE);
             return;
         case FOLLOWED_QUIET:
             rest(follower);
             return;
         case FOLLOWED_RESULT:
+            followed_job_drop_page(follower->job);
             ask_result(follower);
             return;
         case FOLLOWED_END:

@@ -60,22 +60,28 @@ static void add_allowed(struct route_match *match, enum http_method_kind method)
              len > 0 ? ", " : "", http_method_text(method), more);
 }
 
+/* Whether it is the route; of another method, the method is noted. */
+static bool route_takes(struct route_match *match,
+                        const struct api_route *route,
+                        const struct http_head *head)
+{
+    if (!route_fits(route->pattern, &head->target, match->params))
+        return false;
+    if (takes_method(route, head->method))
+        return true;
+    add_allowed(match, route->method);
+    return false;
+}
+
 void route_find(struct route_match *match,
                 const struct route_table *const *tables,
                 const struct http_head *head)
 {
     *match = (struct route_match){ .route = NULL };
-    for (; *tables; tables++) {
-        for (size_t i = 0; i < (*tables)->count; i++) {
-            const struct api_route *route = &(*tables)->routes[i];
-
-            if (!route_fits(route->pattern, &head->target, match->params))
-                continue;
-            if (takes_method(route, head->method)) {
-                match->route = route;
+    for (; *tables; tables++)
+        for (size_t i = 0; i < (*tables)->count; i++)
+            if (route_takes(match, &(*tables)->routes[i], head)) {
+                match->route = &(*tables)->routes[i];
                 return;
             }
-            add_allowed(match, route->method);
-        }
-    }
 }

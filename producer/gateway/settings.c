@@ -201,7 +201,7 @@ static bool read_address(struct view text, struct gateway_place *place)
     unsigned long port = strtoul(colon + 1, &end, 10);
     if (*end != '\0' || port > UINT16_MAX)
         return false;
-    strcpy(place->address, host);
+    memcpy(place->address, host, strlen(host) + 1);
     place->port = (uint16_t)port;
     place->is_local = is_loopback(host);
     return true;

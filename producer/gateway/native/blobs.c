@@ -151,7 +151,7 @@ static void on_whole(struct api_request *request)
         return;
     if (!EVP_DigestFinal_ex(upload->hash, hash, &len))
         abort();
-    for (unsigned int i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         snprintf(upload->sha256 + 2 * i, 3, "%02x", hash[i]);
     write_new(request);
 }

@@ -11,7 +11,7 @@
 #include "schemas/message/result.h"
 #include "schemas/redis/listing.h"
 
-enum { ROWS = 50, MAX_CURSOR = 2048 };
+enum { ROWS = 50, MAX_CURSOR = 2048, CURSOR_TEXT = 2 * MAX_CURSOR };
 
 static json_t *json_of_row(const struct job_row *row)
 {
@@ -59,7 +59,7 @@ static json_t *json_of_row(const struct job_row *row)
 
 static void add_cursor(json_t *json, struct view cursor)
 {
-    CLEANUP(buf_finish) struct buf text = { .max = 2 * MAX_CURSOR };
+    CLEANUP(buf_finish) struct buf text = { .max = CURSOR_TEXT };
 
     for (size_t i = 0; i < cursor.len; i++)
         buf_printf(&text, "%02x", (unsigned char)cursor.data[i]);
