@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "consumer/job/attempt.h"
-#include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
-#include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
 #include "consumer/tools/reader.h"
+#include "schemas/redis/sentinel.h"
+#include "schemas/service/log.h"
 
 enum {
     /* Descriptors beside those of jobs: Redis, the executor, the loop, DNS. */
@@ -159,6 +159,8 @@ static void on_fleet_known(void *owner, size_t partitions)
 static void on_switched(void *owner, const struct node *master)
 {
     struct consumer *consumer = owner;
+    log_line("redis.switched", "{s:s, s:I}", "host", master->host, "port",
+             (json_int_t)master->port);
     partitions_switch(consumer->partitions, master);
     fleet_switch(consumer->fleet, master);
 }
@@ -222,7 +224,8 @@ static void open_parts(struct consumer *consumer)
     consumer->executor =
         executor_new(consumer->loop, consumer->settings.executor);
     consumer->sentinel =
-        sentinel_new(consumer->loop, &consumer->redis, on_switched, consumer);
+        sentinel_new(consumer->loop, &consumer->redis, "consumer-sentinel",
+                     on_switched, consumer);
     executor_notify(consumer->executor, on_executor_state, consumer);
     executor_open(consumer->executor);
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);

@@ -1,19 +1,15 @@
 /* service.c - signals, drains and systemd. */
 #include "consumer/service.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sysexits.h>
-#include <unistd.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/partition.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
+#include "schemas/service/notify.h"
 
 /* How long the writes that hand jobs back may take, in so many alarms: after a
  * host stood still, answers of Redis are waiting, and a single alarm would ring
@@ -42,32 +38,12 @@ struct service {
 
 /* --------------------------------------------------------------- systemd */
 
-static void notify(const char *text)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un to = { .sun_family = AF_UNIX };
-    if (!path || strlen(path) >= sizeof(to.sun_path))
-        return;
-    size_t len = strlen(path);
-    memcpy(to.sun_path, path, len);
-    if (to.sun_path[0] == '@')
-        to.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return;
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-    if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
-               size) < 0)
-        log_line("systemd.unreachable", "{s:s}", "why", strerror(errno));
-    close(fd);
-}
-
 static void on_watchdog(void *owner)
 {
     struct service *service = owner;
     const struct consumer *consumer = service->consumer;
     if (partitions_are_well(consumer->partitions))
-        notify("WATCHDOG=1");
+        notify_systemd("WATCHDOG=1");
     else
         log_line("claim.stuck", "{s:I}", "running",
                  (json_int_t)consumer->running);
@@ -76,10 +52,8 @@ static void on_watchdog(void *owner)
 
 void service_ready(struct service *service)
 {
-    notify("READY=1");
-    const char *text = getenv("WATCHDOG_USEC");
-    uint64_t usec = !text ? 0 : strtoull(text, NULL, 10);
-    service->watchdog_ms = usec / 3000;
+    notify_systemd("READY=1");
+    service->watchdog_ms = notify_watchdog_ms();
     if (service->watchdog_ms > 0)
         alarm_set(service->watchdog, service->watchdog_ms);
 }
@@ -165,7 +139,7 @@ static void service_drain(struct service *service)
     /* After STOPPING systemd would not let the process go on, but this drain
      * may be taken back. */
     if (!service->wished)
-        notify("STOPPING=1");
+        notify_systemd("STOPPING=1");
     log_line("drain", "{s:I, s:I}", "running", (json_int_t)consumer->running,
              "ms", (json_int_t)consumer->settings.drain_ms);
     alarm_set(service->drain, consumer->settings.drain_ms);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "consumer/activity/model_turn.h"
-#include "consumer/log.h"
 #include "consumer/model/retrieval.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum {
     PAUSE_MS = 1000, /* before the second question; then doubled, up to: */

@@ -8,11 +8,11 @@
 #include "consumer/conversation/calls.h"
 #include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
-#include "consumer/log.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/queue/fleet.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum { EVENT_TEXT_BYTES = 48 << 10 }; /* of the text, in message.completed */
 

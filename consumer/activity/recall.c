@@ -5,8 +5,8 @@
 
 #include "consumer/blob.h"
 #include "consumer/conversation/memory.h"
-#include "consumer/log.h"
 #include "consumer/python/record.h"
+#include "schemas/service/log.h"
 
 /* How long the blob lives until the record is written, which keeps it longer.
  */

@@ -9,8 +9,8 @@
 #include "consumer/activity/recall.h"
 #include "consumer/blob.h"
 #include "consumer/job/wait.h"
-#include "consumer/log.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum {
     /* Then the job ends without its session saved, and the result says so. */

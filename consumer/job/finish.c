@@ -3,8 +3,8 @@
 #include "consumer/activity/recall.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
-#include "consumer/log.h"
 #include "consumer/python/record.h"
+#include "schemas/service/log.h"
 
 /* A session without a name ends with its job. It is closed before the end is
  * written; should another attempt have to go on all the same, it restores the

@@ -15,8 +15,8 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
-#include "consumer/log.h"
 #include "schemas/redis/blob.h"
+#include "schemas/service/log.h"
 
 /* Of which one is about the item with the highest number: behind the event with
  * which an item begins there may be some of each other call of the reply. */

@@ -6,7 +6,7 @@
 
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/tools.h"
-#include "consumer/log.h"
+#include "schemas/service/log.h"
 
 enum { MOST_WAIT_MS = 30 * 1000 }; /* of our own; others may ask for more */
 

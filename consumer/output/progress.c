@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "consumer/log.h"
 #include "consumer/text.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum {
     ENOUGH_BYTES = 1 << 10, /* are written at once */

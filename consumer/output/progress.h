@@ -10,10 +10,10 @@
 #ifndef CONSUMER_PROGRESS_H
 #define CONSUMER_PROGRESS_H
 
-#include "consumer/alarm.h"
 #include "consumer/queue/store.h"
 #include "schemas/message/event.h"
 #include "schemas/redis/transition.h"
+#include "schemas/service/alarm.h"
 
 struct progress_setup {
     struct store *store;

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "consumer/conversation/calls.h"
-#include "consumer/log.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/output/progress.h"
 #include "consumer/text.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum {
     SHORT_BYTES = 2 << 10, /* of a text that had to be cut */

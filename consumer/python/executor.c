@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/machine.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum {
     BACKOFF_MIN_MS = 50,

@@ -40,7 +40,6 @@
 #ifndef CONSUMER_PYTHON_STATE_H
 #define CONSUMER_PYTHON_STATE_H
 
-#include "consumer/alarm.h"
 #include "consumer/python/notice.h"
 #include "consumer/python/open.h"
 #include "consumer/python/record.h"
@@ -48,6 +47,7 @@
 #include "consumer/python/session.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/machine.h"
+#include "schemas/service/alarm.h"
 
 enum python_state {
     IDLE,

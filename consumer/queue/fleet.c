@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "schemas/redis/link.h"
 #include "schemas/redis/partitions.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/slot.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum { ANSWER_MS = 5000, AGAIN_MS = 1000 }; /* for an answer; after an error */
 

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/alarm.h"
 #include "consumer/blob.h"
-#include "consumer/log.h"
 #include "consumer/queue/jobs.h"
 #include "schemas/redis/clock.h"
 #include "schemas/redis/reply.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum {
     LOOK_MS = 100,    /* between two readings, at least */

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/store.h"
 #include "schemas/redis/backoff.h"
@@ -14,6 +12,8 @@
 #include "schemas/redis/reply.h"
 #include "schemas/redis/stream.h"
 #include "schemas/redis/transition.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum {
     BLOCK_MS = 2000,       /* what a read lets Redis wait for entries */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/transition.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum { BATCH = 512 }; /* jobs of one beat: what quern_v1_beat takes */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "schemas/redis/reply.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum {
     /* What a question lets Redis wait at most, with all writes behind it; then

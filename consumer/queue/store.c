@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/ledger.h"
 #include "schemas/redis/info.h"
 #include "schemas/redis/reply.h"
 #include "schemas/redis/transition.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum {
     AGAIN_MS = 200, /* until the next try, after Redis said "not just now" */
@@ -86,27 +86,11 @@ static struct write *write_new(enum write_kind kind, size_t bytes)
     return write;
 }
 
-/* The array of pointers, that of lengths, then the bytes. */
 static struct write *write_command(enum write_kind kind,
                                    const struct command *command)
 {
-    size_t count = (size_t)command->argc;
-    size_t bytes = count * (sizeof(char *) + sizeof(size_t));
-    for (size_t i = 0; i < count; i++)
-        bytes += command->argvlen[i];
-    struct write *write = write_new(kind, bytes);
-    const char **argv = (const char **)(write + 1);
-    size_t *lengths = (size_t *)(argv + count);
-    char *at = (char *)(lengths + count);
-    for (size_t i = 0; i < count; i++) {
-        argv[i] = at;
-        lengths[i] = command->argvlen[i];
-        memcpy(at, command->argv[i], lengths[i]);
-        at += lengths[i];
-    }
-    write->command.argc = command->argc;
-    write->command.argv = argv;
-    write->command.argvlen = lengths;
+    struct write *write = write_new(kind, command_copy_bytes(command));
+    command_copy(&write->command, command, write + 1);
     return write;
 }
 

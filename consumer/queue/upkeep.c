@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/lease.h"
 #include "consumer/queue/store.h"
@@ -17,6 +15,8 @@
 #include "schemas/message/id.h"
 #include "schemas/redis/clock.h"
 #include "schemas/redis/upkeep.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum {
     /* Of one step: Redis does nothing else while it carries it out. */

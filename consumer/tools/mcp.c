@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/log.h"
 #include "consumer/model/entry.h"
 #include "consumer/text.h"
 #include "consumer/tools/mcp_tool.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log.h"
 
 enum {
     MAX_SERVERS = 16,

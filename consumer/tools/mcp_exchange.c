@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/log.h"
 #include "consumer/text.h"
 #include "consumer/tools/mcp_reply.h"
+#include "schemas/service/log.h"
 
 enum {
     ERROR_BODY_BYTES = 240, /* of what a server says, for the sentence */

@@ -17,8 +17,8 @@
 #ifndef CONSUMER_MCP_LINK_H
 #define CONSUMER_MCP_LINK_H
 
-#include "consumer/alarm.h"
 #include "consumer/tools/mcp_exchange.h"
+#include "schemas/service/alarm.h"
 
 struct mcp_link;
 

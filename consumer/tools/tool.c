@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
 #include "consumer/model/entry.h"
 #include "consumer/tools/tool_host.h"
+#include "schemas/service/alarm.h"
 
 struct tool_call {
     struct tool_host *host;

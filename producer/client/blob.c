@@ -17,7 +17,7 @@
 
 enum { BLOB_TTL_SECONDS = 24 * 3600 };
 
-static struct sha256 sha256_of(struct view bytes)
+struct sha256 blob_sha256(struct view bytes)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned char hash[32];
@@ -34,7 +34,7 @@ static struct sha256 sha256_of(struct view bytes)
 
 bool blob_is_sound(struct view sha256, struct view bytes)
 {
-    struct sha256 actual = sha256_of(bytes);
+    struct sha256 actual = blob_sha256(bytes);
 
     return view_equal(view_of(actual.text), sha256);
 }
@@ -127,7 +127,7 @@ static bool upload_bytes(struct quern *quern, struct view tenant,
     if (!check_size(bytes.len, err) ||
         !handle_partition(quern, tenant, &partition, err))
         return false;
-    *hash = sha256_of(bytes);
+    *hash = blob_sha256(bytes);
     key = names_blob(&quern->fleet->names, partition, view_of(hash->text));
     return blob_write(quern, partition, key_view(&key), bytes, err);
 }

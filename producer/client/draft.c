@@ -259,17 +259,23 @@ static bool draft_decode(struct draft *draft, struct view bytes,
     return true;
 }
 
+static bool find_by_handle(void *owner, struct view tenant,
+                           unsigned int *partition, struct err *err)
+{
+    return handle_partition(owner, tenant, partition, err);
+}
+
 /* An id from the caller must name the partition of its tenant: all of a
  * tenant's jobs are there, and limits and sessions are kept there. */
-static bool check_partition(struct quern *quern, const struct submit *submit,
-                            struct err *err)
+static bool check_partition(const struct draft_finder *finder,
+                            const struct submit *submit, struct err *err)
 {
     unsigned int named = 0, partition;
     struct view tenant = submit->tenant;
 
     if (!id_parse(submit->id, &named))
         return true; /* the codec says what is wrong with it */
-    if (!handle_partition(quern, tenant, &partition, err))
+    if (!finder->find(finder->owner, tenant, &partition, err))
         return false;
     return named == partition ||
            err_set(err, ERR_REJECT, "bad_field",
@@ -312,7 +318,7 @@ static bool encode(struct draft *draft, const struct job *job,
  * without a call of Redis. Only then is Redis asked how many partitions there
  * are, and the job encoded again where its tenant is in another one. made: the
  * id is of an earlier try, and already right. */
-static bool draft_settle(struct draft *draft, struct quern *quern,
+static bool draft_settle(struct draft *draft, const struct draft_finder *finder,
                          struct job *job, const json_t *json, bool made,
                          struct err *err)
 {
@@ -321,10 +327,10 @@ static bool draft_settle(struct draft *draft, struct quern *quern,
     if (!encode(draft, job, json, err))
         return false;
     if (!draft->fresh)
-        return check_partition(quern, &draft->submit, err);
+        return check_partition(finder, &draft->submit, err);
     if (made)
         return true;
-    if (!handle_partition(quern, draft->submit.tenant, &partition, err))
+    if (!finder->find(finder->owner, draft->submit.tenant, &partition, err))
         return false;
     if (partition == 0)
         return true;
@@ -361,7 +367,8 @@ bool draft_read(struct draft *draft, struct quern *quern,
             return false;
         job.id = view_of(draft->id.text);
     }
-    return draft_settle(draft, quern, &job, NULL, id->text[0], err);
+    return draft_settle(draft, &(struct draft_finder){ find_by_handle, quern },
+                        &job, NULL, id->text[0], err);
 }
 
 /* The table demands an id; JSON that a person writes may leave it out. */
@@ -387,12 +394,13 @@ static void apply_options(struct job *job,
         job->idempotency_key = view_of(options->idempotency_key);
 }
 
-bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
-                     const struct quern_submit_options *options,
-                     const struct quern_id *id, struct err *err)
+/* quern: of files that are sent along; NULL: there are none. */
+static bool read_object(struct draft *draft, const struct draft_finder *finder,
+                        struct quern *quern, json_t *json,
+                        const struct quern_submit_options *options,
+                        const struct quern_id *id, struct err *err)
 {
     static const struct quern_submit_options nothing;
-    CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
     struct draft_files files;
     struct job job;
 
@@ -405,11 +413,28 @@ bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
         !json_to_message(&schema_job, json, &job, &draft->arena,
                          &draft->unknown, err))
         return false;
-    if (!files_join(&files, quern, &job, options->files, options->file_count,
-                    err))
+    if (quern && !files_join(&files, quern, &job, options->files,
+                             options->file_count, err))
         return false;
     apply_options(&job, options);
-    return draft_settle(draft, quern, &job, json, id->text[0], err);
+    return draft_settle(draft, finder, &job, json, id->text[0], err);
+}
+
+bool draft_read_json(struct draft *draft, struct quern *quern, const char *text,
+                     const struct quern_submit_options *options,
+                     const struct quern_id *id, struct err *err)
+{
+    CLEANUP(cleanup_json) json_t *json = parse_json(text, "job", err);
+
+    return read_object(draft, &(struct draft_finder){ find_by_handle, quern },
+                       quern, json, options, id, err);
+}
+
+bool draft_read_object(struct draft *draft, const struct draft_finder *finder,
+                       json_t *json, const struct quern_submit_options *options,
+                       const struct quern_id *id, struct err *err)
+{
+    return read_object(draft, finder, NULL, json, options, id, err);
 }
 
 bool draft_read_bytes(struct draft *draft, struct quern *quern,
@@ -417,7 +442,8 @@ bool draft_read_bytes(struct draft *draft, struct quern *quern,
 {
     draft_init(draft);
     return draft_decode(draft, bytes, err) &&
-           check_partition(quern, &draft->submit, err);
+           check_partition(&(struct draft_finder){ find_by_handle, quern },
+                           &draft->submit, err);
 }
 
 void draft_note(const struct draft *draft, char note[QUERN_NOTE])
@@ -430,10 +456,10 @@ void draft_note(const struct draft *draft, char note[QUERN_NOTE])
 
 /* --- the step ------------------------------------------------------------- */
 
-void draft_command(struct command *command, const struct quern *quern,
+void draft_command(struct command *command, const struct names *names,
                    const struct draft *draft)
 {
-    transition_submit(command, &quern->fleet->names, &draft->submit);
+    transition_submit(command, names, &draft->submit);
 }
 
 bool draft_submitted(const redisReply *reply, bool fresh, struct quern_id *id,

@@ -10,9 +10,18 @@
 #ifndef PRODUCER_CLIENT_DRAFT_H
 #define PRODUCER_CLIENT_DRAFT_H
 
+#include <jansson.h>
+
 #include "producer/client/handle.h"
 #include "schemas/message/field.h"
 #include "schemas/redis/transition.h"
+
+/* Says in which partition a tenant's jobs are; it may ask Redis. */
+struct draft_finder {
+    bool (*find)(void *owner, struct view tenant, unsigned int *partition,
+                 struct err *err);
+    void *owner;
+};
 
 /* The caller's; zeroed or read, draft_finish() frees what is in it. */
 struct draft {
@@ -37,6 +46,11 @@ bool draft_read(struct draft *draft, struct quern *quern,
 bool draft_read_json(struct draft *draft, struct quern *quern, const char *json,
                      const struct quern_submit_options *options,
                      const struct quern_id *id, struct err *err);
+/* The same of JSON that is parsed already, without files that are sent along:
+ * options may not have any. Adds the id to json. Asks nobody but the finder. */
+bool draft_read_object(struct draft *draft, const struct draft_finder *finder,
+                       json_t *json, const struct quern_submit_options *options,
+                       const struct quern_id *id, struct err *err);
 /* Borrows the bytes of a MessagePack job, which must have an id; they are
  * submitted as they are. */
 bool draft_read_bytes(struct draft *draft, struct quern *quern,
@@ -49,7 +63,7 @@ void draft_note(const struct draft *draft, char note[QUERN_NOTE]);
 /* Makes the id of a new job of that partition; asks no Redis. */
 bool draft_new_id(unsigned int partition, struct quern_id *id, struct err *err);
 
-void draft_command(struct command *command, const struct quern *quern,
+void draft_command(struct command *command, const struct names *names,
                    const struct draft *draft);
 /* Reads the reply to draft_command(). *id: the draft's id, and afterwards that
  * of the job that stands, which another submit with the same key may have made.

@@ -27,7 +27,7 @@ struct followed_job *followed_job_new(const struct names *names, struct view id,
     return job;
 }
 
-static void drop_page(struct followed_job *job)
+void followed_job_drop_page(struct followed_job *job)
 {
     cleanup_reply(&job->page);
     job->page = NULL;
@@ -38,7 +38,7 @@ void followed_job_free(struct followed_job *job)
 {
     if (!job)
         return;
-    drop_page(job);
+    followed_job_drop_page(job);
     buf_finish(&job->made);
     arena_finish(&job->arena);
     free(job);
@@ -46,20 +46,34 @@ void followed_job_free(struct followed_job *job)
 
 /* FNV-1a. After a failover Redis may give the number of a lost event to another
  * event: the hash tells the two apart. */
-static uint64_t print_of(struct view bytes)
+uint64_t followed_job_print(struct view bytes)
 {
     uint64_t print = 0xcbf29ce484222325;
 
     for (size_t i = 0; i < bytes.len; i++)
         print = (print ^ (unsigned char)bytes.data[i]) * 0x100000001b3;
-    return print;
+    return print == 0 ? 1 : print;
 }
 
 /* The last event that was given, as far as is known. */
-static bool followed_job_is_last(const struct followed_job *job,
-                                 struct view bytes)
+static bool followed_job_is_last(const struct followed_job *job, uint64_t print)
 {
-    return job->print == 0 || job->print == print_of(bytes);
+    return job->print == 0 || job->print == print;
+}
+
+void followed_job_pass(struct followed_job *job, uint64_t seq, uint64_t print)
+{
+    job->last = seq;
+    job->print = print;
+}
+
+enum followed_outcome followed_job_weigh(const struct followed_job *job,
+                                         uint64_t seq, uint64_t print)
+{
+    if (seq > job->last + 1 ||
+        (seq == job->last && !followed_job_is_last(job, print)))
+        return FOLLOWED_AGAIN;
+    return seq <= job->last ? FOLLOWED_QUIET : FOLLOWED_EVENT;
 }
 
 /* --- what is given ------------------------------------------------------- */
@@ -96,8 +110,7 @@ static enum followed_outcome followed_job_give(struct followed_job *job,
                                                struct view bytes,
                                                struct quern_event *given)
 {
-    job->last = event->seq;
-    job->print = print_of(bytes);
+    followed_job_pass(job, event->seq, followed_job_print(bytes));
     followed_job_fill(job, event, bytes, given);
     return FOLLOWED_EVENT;
 }
@@ -137,7 +150,7 @@ static enum followed_outcome give_gap(struct followed_job *job, uint64_t from,
 static enum followed_outcome give_up(struct followed_job *job,
                                      struct quern_event *given, struct err *err)
 {
-    drop_page(job);
+    followed_job_drop_page(job);
     return give_gap(job, 1, job->last, 0, given, err);
 }
 
@@ -148,25 +161,32 @@ static bool has_row(const struct followed_job *job)
     return job->page && job->row < job->page->elements;
 }
 
-/* Reads from the last event that was given, not from the one after it: it must
- * still be the same one. */
-static bool followed_job_read_page(struct followed_job *job,
-                                   struct quern *quern, struct err *err)
+/* From the last event that was given, not from the one after it: it must still
+ * be the same one. */
+void followed_job_ask_page(struct command *command,
+                           const struct followed_job *job, unsigned int rows)
 {
-    struct command command;
     char start[32];
 
-    drop_page(job);
     snprintf(start, sizeof(start), "%" PRIu64 "-0", job->last);
-    command_init(&command, "XRANGE");
-    command_add(&command, key_view(&job->events));
-    command_add_text(&command, start);
-    command_add_text(&command, "+");
-    command_add_text(&command, "COUNT");
-    command_add_uint(&command, PAGE);
-    job->page = handle_call_job(quern, view_of(job->id.text), &command, err);
+    command_init(command, "XRANGE");
+    command_add(command, key_view(&job->events));
+    command_add_copy(command, view_of(start));
+    command_add_text(command, "+");
+    command_add_text(command, "COUNT");
+    command_add_uint(command, rows);
+}
+
+static redisReply *followed_job_call_page(const struct followed_job *job,
+                                          struct quern *quern, struct err *err)
+{
+    struct command command;
+
+    followed_job_ask_page(&command, job, PAGE);
+    redisReply *page =
+        handle_call_job(quern, view_of(job->id.text), &command, err);
     command_finish(&command);
-    return job->page;
+    return page;
 }
 
 /* Passes over the last event that was given, if the page begins with it, and
@@ -181,7 +201,7 @@ static bool still_stands(struct followed_job *job)
         strtoull(entry->element[0]->str, NULL, 10) > job->last)
         return true;
     job->row = 1;
-    return followed_job_is_last(job, bytes);
+    return followed_job_is_last(job, followed_job_print(bytes));
 }
 
 static enum followed_outcome
@@ -214,35 +234,30 @@ static bool read_status(struct followed_job *job, struct quern *quern,
     return *known || strcmp(err->code, "redis_refused") == 0;
 }
 
-/* Makes the terminal event, which the stream no longer has, from the job's
- * facts and its result. */
-static enum followed_outcome give_end(struct followed_job *job,
-                                      struct quern *quern,
-                                      struct quern_event *given,
-                                      struct err *err)
+enum followed_outcome followed_job_end(struct followed_job *job,
+                                       const struct quern_status *status,
+                                       struct quern_event *given,
+                                       struct err *err)
 {
-    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct result result = { 0 };
     char type[sizeof(job->type)];
 
-    if (!status_read(quern, view_of(job->id.text), true, &status, err))
-        return FOLLOWED_FAILED;
-    if (!quern_state_is_terminal(status.state))
+    if (!quern_state_is_terminal(status->state))
         return FOLLOWED_AGAIN; /* it was requeued just now */
-    snprintf(type, sizeof(type), "job.%s", quern_state_name(status.state));
-    result.error.code = view_of(status.error_code);
-    if (status.result &&
+    snprintf(type, sizeof(type), "job.%s", quern_state_name(status->state));
+    result.error.code = view_of(status->error_code);
+    if (status->result &&
         !message_decode(&schema_result,
-                        (struct view){ status.result, status.result_size },
+                        (struct view){ status->result, status->result_size },
                         &result, &arena, err))
         return FOLLOWED_FAILED;
     const struct event end = {
-        .seq = status.seq,
-        .at = status.finished_at,
-        .attempt = status.attempts,
+        .seq = status->seq,
+        .at = status->finished_at,
+        .attempt = status->attempts,
         .type = view_of(type),
-        .data = { .ms = status.finished_at - status.submitted_at,
+        .data = { .ms = status->finished_at - status->submitted_at,
                   .answer = view_head(result.answer, ANSWER_HEAD),
                   .error = result.error },
     };
@@ -255,7 +270,6 @@ static enum followed_outcome give_end(struct followed_job *job,
  * event is in the stream when the status counts it: so events up to status->seq
  * that are not in the stream are gone for good. */
 static enum followed_outcome give_rest(struct followed_job *job,
-                                       struct quern *quern,
                                        const struct quern_status *status,
                                        struct quern_event *given,
                                        struct err *err)
@@ -265,12 +279,44 @@ static enum followed_outcome give_rest(struct followed_job *job,
     if (status->seq <= job->last)
         return over ? FOLLOWED_END : FOLLOWED_QUIET;
     if (over && status->seq == job->last + 1)
-        return give_end(job, quern, given, err);
+        return FOLLOWED_RESULT;
     uint64_t to = over ? status->seq - 1 : status->seq;
     return give_gap(job, job->last + 1, to, to, given, err);
 }
 
 /* --- the two ways in which events come ------------------------------------ */
+
+enum followed_outcome followed_job_row(struct followed_job *job,
+                                       struct quern_event *given,
+                                       struct err *err)
+{
+    return has_row(job) ? give_row(job, given, err) : FOLLOWED_READ;
+}
+
+enum followed_outcome
+followed_job_read(struct followed_job *job, const struct quern_status *status,
+                  redisReply *page, struct quern_event *given, struct err *err)
+{
+    followed_job_drop_page(job);
+    job->page = page;
+    if ((status && status->seq < job->last) || !still_stands(job))
+        return give_up(job, given, err);
+    if (has_row(job))
+        return FOLLOWED_AGAIN;
+    return status ? give_rest(job, status, given, err) : FOLLOWED_QUIET;
+}
+
+static enum followed_outcome give_end(struct followed_job *job,
+                                      struct quern *quern,
+                                      struct quern_event *given,
+                                      struct err *err)
+{
+    CLEANUP(quern_status_finish) struct quern_status status = { 0 };
+
+    return status_read(quern, view_of(job->id.text), true, &status, err)
+               ? followed_job_end(job, &status, given, err)
+               : FOLLOWED_FAILED;
+}
 
 enum followed_outcome followed_job_look(struct followed_job *job,
                                         struct quern *quern,
@@ -278,34 +324,32 @@ enum followed_outcome followed_job_look(struct followed_job *job,
                                         struct err *err)
 {
     struct quern_status status = { 0 };
+    enum followed_outcome outcome = followed_job_row(job, given, err);
     bool known;
 
-    if (has_row(job))
-        return give_row(job, given, err);
+    if (outcome != FOLLOWED_READ)
+        return outcome;
     if (!read_status(job, quern, &status, &known, err))
         return FOLLOWED_FAILED;
-    if (known && status.seq < job->last)
-        return give_up(job, given, err);
-    if (!followed_job_read_page(job, quern, err))
+    redisReply *page = followed_job_call_page(job, quern, err);
+    if (!page)
         return FOLLOWED_FAILED;
-    if (!still_stands(job))
-        return give_up(job, given, err);
-    if (has_row(job))
-        return FOLLOWED_AGAIN;
-    return known ? give_rest(job, quern, &status, given, err) : FOLLOWED_QUIET;
+    outcome = followed_job_read(job, known ? &status : NULL, page, given, err);
+    return outcome == FOLLOWED_RESULT ? give_end(job, quern, given, err)
+                                      : outcome;
 }
 
 enum followed_outcome followed_job_hear(struct followed_job *job,
                                         struct view bytes,
                                         struct quern_event *given)
 {
+    enum followed_outcome outcome;
     struct event event;
 
-    if (bytes.len == 0 || !followed_decode(job, bytes, &event, NULL) ||
-        event.seq > job->last + 1 ||
-        (event.seq == job->last && !followed_job_is_last(job, bytes)))
+    if (bytes.len == 0 || !followed_decode(job, bytes, &event, NULL))
         return FOLLOWED_AGAIN;
-    return event.seq <= job->last
-               ? FOLLOWED_QUIET
-               : followed_job_give(job, &event, bytes, given);
+    outcome = followed_job_weigh(job, event.seq, followed_job_print(bytes));
+    return outcome == FOLLOWED_EVENT
+               ? followed_job_give(job, &event, bytes, given)
+               : outcome;
 }

@@ -1,5 +1,7 @@
-/* followed_job.h - one job of a watch: which events the caller has been given,
- * and which ones Redis has beyond them.
+/* followed_job.h - one job that somebody follows: which events he has been
+ * given, and which ones Redis has beyond them. The watch of libquern waits for
+ * Redis in followed_job_look(); the gateway, which must not wait, asks by
+ * itself and hands the replies in.
  *
  * Every event comes once and in order. Events that will never come are told as
  * a gap:
@@ -45,6 +47,9 @@ enum followed_outcome {
     FOLLOWED_QUIET,  /* Redis has nothing newer by now */
     FOLLOWED_END,    /* the last event has been given */
     FOLLOWED_FAILED, /* err says why */
+    FOLLOWED_READ,   /* nothing is left of what was read: read on */
+    FOLLOWED_RESULT, /* the stream no longer has the last event: it is to be
+                        made from the status with its result */
 };
 
 /* after: seq of the last event that the caller has; 0: none. */
@@ -53,7 +58,7 @@ struct followed_job *followed_job_new(const struct names *names, struct view id,
 void followed_job_free(struct followed_job *job);
 
 /* Reads the job's status and stream, and gives the next event that they have
- * beyond the last one. May call Redis. */
+ * beyond the last one. May call Redis; never FOLLOWED_READ or _RESULT. */
 enum followed_outcome followed_job_look(struct followed_job *job,
                                         struct quern *quern,
                                         struct quern_event *given,
@@ -64,5 +69,41 @@ enum followed_outcome followed_job_look(struct followed_job *job,
 enum followed_outcome followed_job_hear(struct followed_job *job,
                                         struct view bytes,
                                         struct quern_event *given);
+
+/* ---------------------------------------------------- for who asks by himself
+ *
+ *   followed_job_row() until FOLLOWED_READ; then read the status
+ * (status_ask()), and behind it the page (followed_job_ask_page()), and hand
+ * them to followed_job_read(). FOLLOWED_RESULT: read the result as well, into
+ * the status, and call followed_job_end(). */
+
+/* The next event of the page that was read. */
+enum followed_outcome followed_job_row(struct followed_job *job,
+                                       struct quern_event *given,
+                                       struct err *err);
+/* rows: at most so many events. */
+void followed_job_ask_page(struct command *command,
+                           const struct followed_job *job, unsigned int rows);
+/* Takes the page over, which must have been read after the status. status: NULL
+ * when this login may not read it. */
+enum followed_outcome
+followed_job_read(struct followed_job *job, const struct quern_status *status,
+                  redisReply *page, struct quern_event *given, struct err *err);
+/* Forgets what was read and not given; it can be read again. */
+void followed_job_drop_page(struct followed_job *job);
+/* Makes the last event from facts and result. FOLLOWED_AGAIN: the job goes on,
+ * it was requeued. */
+enum followed_outcome followed_job_end(struct followed_job *job,
+                                       const struct quern_status *status,
+                                       struct quern_event *given,
+                                       struct err *err);
+
+/* Of an event's bytes: tells two events of one seq apart. Never 0. */
+uint64_t followed_job_print(struct view bytes);
+/* What a published event is to this follower, as followed_job_hear(). */
+enum followed_outcome followed_job_weigh(const struct followed_job *job,
+                                         uint64_t seq, uint64_t print);
+/* It was given. */
+void followed_job_pass(struct followed_job *job, uint64_t seq, uint64_t print);
 
 #endif

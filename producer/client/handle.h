@@ -155,6 +155,7 @@ void cleanup_reply(redisReply **reply);
 struct sha256 {
     char text[65]; /* hexadecimal */
 };
+struct sha256 blob_sha256(struct view bytes);
 /* Name and size, before anything is uploaded. A pipe's size is not known before
  * it has been read: blob_upload_file() checks it. */
 bool blob_check_file(const struct quern_file *file, struct err *err);
@@ -170,7 +171,18 @@ bool blob_upload_file(struct quern *quern, struct view tenant,
  * empty when the entry has another form. */
 struct view entry_event(const redisReply *entry);
 
-/* status.c: what the job's hash says, and with_result, when it has ended, its
+/* -------- status.c */
+
+/* The command that asks for a job's facts, and the reading of its reply; errors
+ * as of status_read(). */
+void status_ask(struct command *command, const struct names *names,
+                struct view id);
+bool status_told(const redisReply *reply, struct view id,
+                 struct quern_status *status, struct err *err);
+/* Puts the result of a job that has ended into its status: the reply to GET. */
+void status_take_result(struct quern_status *status, const redisReply *reply);
+
+/* What the job's hash says, and with_result, when it has ended, its
  * result. Fills *status (quern_status_finish() frees it), unless the job is not
  * known or Redis gave no reply: then it stays as it was. */
 bool status_read(struct quern *quern, struct view id, bool with_result,

@@ -37,17 +37,24 @@ void quern_status_finish(struct quern_status *status)
     *status = (struct quern_status){ 0 };
 }
 
+void status_ask(struct command *command, const struct names *names,
+                struct view id)
+{
+    struct key key = names_job(names, id);
+
+    command_init(command, "HMGET");
+    command_add_copy(command, key_view(&key));
+    for (size_t i = 0; i < ASKED; i++)
+        command_add_text(command, asked[i]);
+}
+
 static redisReply *status_read_hash(struct quern *quern, struct view id,
                                     struct err *err)
 {
-    struct key key = names_job(&quern->fleet->names, id);
     struct command command;
     redisReply *reply;
 
-    command_init(&command, "HMGET");
-    command_add(&command, key_view(&key));
-    for (size_t i = 0; i < ASKED; i++)
-        command_add_text(&command, asked[i]);
+    status_ask(&command, &quern->fleet->names, id);
     reply = handle_call_job(quern, id, &command, err);
     command_finish(&command);
     return reply;
@@ -70,6 +77,16 @@ static void read_texts(struct quern_status *status)
     status->error_text = view_dup(result.error.message);
 }
 
+void status_take_result(struct quern_status *status, const redisReply *reply)
+{
+    status->expired = reply->type != REDIS_REPLY_STRING;
+    if (!status->expired) {
+        status->result = view_dup((struct view){ reply->str, reply->len });
+        status->result_size = reply->len;
+    }
+    read_texts(status);
+}
+
 static bool status_read_result(struct quern *quern, struct view id,
                                struct quern_status *status, struct err *err)
 {
@@ -83,12 +100,7 @@ static bool status_read_result(struct quern *quern, struct view id,
     command_finish(&command);
     if (!reply)
         return false;
-    status->expired = reply->type != REDIS_REPLY_STRING;
-    if (!status->expired) {
-        status->result = view_dup((struct view){ reply->str, reply->len });
-        status->result_size = reply->len;
-    }
-    read_texts(status);
+    status_take_result(status, reply);
     return true;
 }
 
@@ -114,14 +126,9 @@ static bool state_of(const char *name, enum quern_state *state)
     return false;
 }
 
-/* Two reads, so the result may expire in between: status->expired then. */
-bool status_read(struct quern *quern, struct view id, bool with_result,
+bool status_told(const redisReply *reply, struct view id,
                  struct quern_status *status, struct err *err)
 {
-    CLEANUP(cleanup_reply) redisReply *reply = status_read_hash(quern, id, err);
-
-    if (!reply)
-        return false;
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != ASKED ||
         reply->element[STATE]->type != REDIS_REPLY_STRING)
         return err_set(err, ERR_REJECT, "unknown_job",
@@ -141,6 +148,17 @@ bool status_read(struct quern *quern, struct view id, bool with_result,
         return err_set(err, ERR_REJECT, "bad_message",
                        "job %.*s: \"%s\" is not a state that this client knows",
                        VIEW_ARG(id), status_text_at(reply, STATE));
+    return true;
+}
+
+/* Two reads, so the result may expire in between: status->expired then. */
+bool status_read(struct quern *quern, struct view id, bool with_result,
+                 struct quern_status *status, struct err *err)
+{
+    CLEANUP(cleanup_reply) redisReply *reply = status_read_hash(quern, id, err);
+
+    if (!reply || !status_told(reply, id, status, err))
+        return false;
     return !with_result || !quern_state_is_terminal(status->state) ||
            status_read_result(quern, id, status, err);
 }

@@ -10,7 +10,7 @@ static bool send_draft(struct quern *quern, const struct draft *draft,
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
 
     *id = draft->id;
-    draft_command(&command, quern, draft);
+    draft_command(&command, &quern->fleet->names, draft);
     reply = handle_write_job(quern, view_of(draft->id.text), &command, err);
     command_finish(&command);
     return reply && draft_submitted(reply, draft->fresh, id, existed, err);

@@ -256,6 +256,8 @@ static enum pace watch_look(struct quern_watch *watch, struct followed_job *job)
         part_with(watch, job);
         break;
     case FOLLOWED_FAILED:
+    case FOLLOWED_READ: /* these two are not for a watch */
+    case FOLLOWED_RESULT:
         return give_fault(watch, job);
     }
     return AGAIN;

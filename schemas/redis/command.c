@@ -121,3 +121,33 @@ void command_add_uint(struct command *command, uint64_t number)
 
     command_add(command, (struct view){ text, (size_t)len });
 }
+
+size_t command_copy_bytes(const struct command *command)
+{
+    size_t count = (size_t)command->argc;
+    size_t bytes = count * (sizeof(char *) + sizeof(size_t));
+
+    for (size_t i = 0; i < count; i++)
+        bytes += command->argvlen[i];
+    return bytes;
+}
+
+/* The array of pointers, that of lengths, then the bytes. */
+void command_copy(struct command *copy, const struct command *command,
+                  void *room)
+{
+    size_t count = (size_t)command->argc;
+    const char **argv = room;
+    size_t *lengths = (size_t *)(argv + count);
+    char *at = (char *)(lengths + count);
+
+    for (size_t i = 0; i < count; i++) {
+        argv[i] = at;
+        lengths[i] = command->argvlen[i];
+        memcpy(at, command->argv[i], lengths[i]);
+        at += lengths[i];
+    }
+    copy->argc = command->argc;
+    copy->argv = argv;
+    copy->argvlen = lengths;
+}

@@ -39,4 +39,11 @@ void command_add_text(struct command *command, const char *argument);
 void command_add_copy(struct command *command, struct view argument);
 void command_add_uint(struct command *command, uint64_t number);
 
+/* Copies a command with all of its arguments, to be sent later. room: so many
+ * bytes, aligned as malloc() does; the copy is valid as long as room, and needs
+ * no command_finish(). */
+size_t command_copy_bytes(const struct command *command);
+void command_copy(struct command *copy, const struct command *command,
+                  void *room);
+
 #endif

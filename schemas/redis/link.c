@@ -14,6 +14,7 @@
 
 #include "schemas/message/machine.h"
 #include "schemas/redis/backoff.h"
+#include "schemas/redis/channels.h"
 #include "schemas/redis/line.h"
 #include "schemas/redis/pending.h"
 #include "schemas/redis/reply.h"
@@ -36,7 +37,8 @@ struct link {
     uv_loop_t *loop;
     struct route route;
     char *role;
-    char *channel; /* subscriber of it, or NULL */
+    struct channels channels; /* of a subscriber */
+    bool is_subscriber;       /* even of no channel any more */
     struct link_events events;
     void *owner;
 
@@ -172,7 +174,7 @@ static void destroy(struct link *link)
         link->closed(link->closed_owner);
     route_finish(&link->route);
     free(link->role);
-    free(link->channel);
+    channels_finish(&link->channels);
     free(link);
 }
 
@@ -235,10 +237,27 @@ static bool open_line(struct link *link, const char *ip, struct err *err)
 
 /* ------------------------------------------------------------------ calls */
 
+static bool is_clustered(const struct link *link)
+{
+    return link->route.address.kind == ADDRESS_CLUSTER;
+}
+
+/* In a cluster SSUBSCRIBE comes behind SUBSCRIBE, and so does its answer. */
+static void heed_subscribed(struct link *link, const char *word,
+                            struct view channel)
+{
+    const char *last = is_clustered(link) ? "ssubscribe" : "subscribe";
+
+    if (strcmp(word, last) == 0 && link->events.on_subscribed &&
+        channels_has(&link->channels, channel))
+        link->events.on_subscribed(link->owner, channel);
+}
+
 /* What a subscriber receives: a confirmation, a message, or the error that it
  * may not subscribe. A node whose slot has moved ends the subscription. */
 static void push(struct link *link, const redisReply *reply)
 {
+    struct view channel;
     const char *word;
     struct err why;
 
@@ -247,14 +266,20 @@ static void push(struct link *link, const redisReply *reply)
         return;
     }
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
-        reply->element[0]->type != REDIS_REPLY_STRING)
+        reply->element[0]->type != REDIS_REPLY_STRING ||
+        reply->element[1]->type != REDIS_REPLY_STRING)
         return;
     word = reply->element[0]->str;
-    if (strcmp(word, "sunsubscribe") == 0)
-        fail_text(link, "another node of the cluster has the channel now");
-    else if (link->events.on_push &&
-             (strcmp(word, "message") == 0 || strcmp(word, "smessage") == 0))
-        link->events.on_push(link->owner, reply);
+    channel = (struct view){ reply->element[1]->str, reply->element[1]->len };
+    if (strcmp(word, "message") == 0 || strcmp(word, "smessage") == 0) {
+        if (link->events.on_push)
+            link->events.on_push(link->owner, reply);
+    } else if (strcmp(word, "sunsubscribe") == 0) {
+        if (channels_has(&link->channels, channel))
+            fail_text(link, "another node of the cluster has the channel now");
+    } else {
+        heed_subscribed(link, word, channel);
+    }
 }
 
 /* False: the reply ends the connection, and is no answer. */
@@ -277,29 +302,41 @@ static void link_answer(struct link *link, const redisReply *reply)
 {
     if (!heed_error(link, reply))
         return;
-    if (link->channel)
+    if (link->is_subscriber)
         push(link, reply);
     else if (!pending_answer(&link->pending, reply))
         fail_text(link, "a reply that nobody asked for");
 }
 
-static void put_channel(struct link *link, const char *name)
+/* channel: empty: all of them. */
+static void put_channels(struct link *link, const char *name,
+                         struct view channel)
 {
     struct command command;
 
     command_init(&command, name);
-    command_add_text(&command, link->channel);
+    if (channel.len > 0)
+        command_add(&command, channel);
+    else
+        channels_put(&link->channels, &command);
     wire_put(link->line.wire, &command);
     command_finish(&command);
 }
 
 /* In a cluster both ways: what publishes there may be of an older build, or may
  * lack the right to SPUBLISH. */
-static void put_subscribe(struct link *link)
+static void put_subscribe(struct link *link, struct view channel)
 {
-    put_channel(link, "SUBSCRIBE");
-    if (link->route.address.kind == ADDRESS_CLUSTER)
-        put_channel(link, "SSUBSCRIBE");
+    put_channels(link, "SUBSCRIBE", channel);
+    if (is_clustered(link))
+        put_channels(link, "SSUBSCRIBE", channel);
+}
+
+static void put_unsubscribe(struct link *link, struct view channel)
+{
+    put_channels(link, "UNSUBSCRIBE", channel);
+    if (is_clustered(link))
+        put_channels(link, "SUNSUBSCRIBE", channel);
 }
 
 /* ------------------------------------------------------------- the machine */
@@ -364,8 +401,8 @@ static enum pace step_connecting(void *owner)
 static enum pace arrive(struct link *link)
 {
     link_enter(link, LINK_READY, NEVER);
-    if (link->channel)
-        put_subscribe(link);
+    if (link->channels.count > 0)
+        put_subscribe(link, (struct view){ 0 });
     if (link->events.on_ready)
         link->events.on_ready(link->owner);
     return AGAIN;
@@ -539,7 +576,7 @@ bool link_is_ready(const struct link *link)
 bool link_send(struct link *link, const struct command *command,
                uint64_t deadline_ms, link_done *done, void *owner)
 {
-    assert(!link->channel);
+    assert(!link->is_subscriber);
     if (!link_is_ready(link))
         return false;
     pending_add(&link->pending, done, owner, uv_now(link->loop) + deadline_ms);
@@ -560,10 +597,18 @@ redisReply *link_keep_reply(struct link *link)
 
 void link_subscribe(struct link *link, struct view channel)
 {
-    assert(!link->channel && !link->pending.first);
-    link->channel = view_dup(channel);
-    if (link_is_ready(link)) {
-        put_subscribe(link);
+    assert(link->is_subscriber || !link->pending.first);
+    link->is_subscriber = true;
+    if (channels_add(&link->channels, channel) && link_is_ready(link)) {
+        put_subscribe(link, channel);
+        soon(link);
+    }
+}
+
+void link_unsubscribe(struct link *link, struct view channel)
+{
+    if (channels_remove(&link->channels, channel) && link_is_ready(link)) {
+        put_unsubscribe(link, channel);
         soon(link);
     }
 }

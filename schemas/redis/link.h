@@ -36,6 +36,9 @@ struct link_events { /* each may be NULL */
      * redis_refused (a wrong password), where the owner may rather give up. */
     void (*on_lost)(void *owner, const struct err *why);
     void (*on_push)(void *owner, const redisReply *message); /* [S]SUBSCRIBE */
+    /* The server has confirmed a subscription, for the first time or after a
+     * reconnect: what is published from now on comes. */
+    void (*on_subscribed)(void *owner, struct view channel);
 };
 
 /* reply: borrowed, valid during the call. NULL when the link broke first: then
@@ -62,10 +65,14 @@ bool link_send(struct link *link, const struct command *command,
  */
 redisReply *link_keep_reply(struct link *link);
 
-/* Makes the link a subscriber of one channel: on_push gets its messages, and
- * link_send() may not be called any more. The link subscribes again after every
- * reconnect; messages in between are lost, as always with pub/sub. */
+/* Subscribes to a channel: on_push gets its messages. From the first one on the
+ * link is a subscriber, and link_send() may not be called any more. The link
+ * subscribes again after every reconnect; messages in between are lost, as
+ * always with pub/sub. In a cluster all channels must be of the link's slot. A
+ * channel that is there already is not subscribed to again. */
 void link_subscribe(struct link *link, struct view channel);
+/* Some messages of the channel may still come after it. */
+void link_unsubscribe(struct link *link, struct view channel);
 
 /* Sentinels say that the master is at that node. A connection to another one is
  * broken; a link that waits for its next try tries now. */

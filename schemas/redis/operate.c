@@ -40,6 +40,17 @@ void transition_forget(struct command *command, const struct names *names,
     command_add(command, id);
 }
 
+void transition_remove(struct command *command, const struct names *names,
+                       struct view id)
+{
+    step_begin_job(command, "quern_v1_remove", names, id);
+}
+
+bool transition_removed(const redisReply *reply, bool *late, struct err *err)
+{
+    return done_or_late(reply, "remove", "removed", late, err);
+}
+
 bool transition_forgotten(const redisReply *reply, bool *late, struct err *err)
 {
     return done_or_late(reply, "forget", "forgotten", late, err);

@@ -27,6 +27,12 @@ void transition_forget(struct command *command, const struct names *names,
                        struct view id);
 bool transition_forgotten(const redisReply *reply, bool *late, struct err *err);
 
+/* Removes all that Redis keeps of a job that has ended. late: it has not, or
+ * was put back into its queue. A job that is not there counts as removed. */
+void transition_remove(struct command *command, const struct names *names,
+                       struct view id);
+bool transition_removed(const redisReply *reply, bool *late, struct err *err);
+
 /* Cancels what waits in the queue (in streams, lanes, lines, scheduled), up to
  * count (512) in one step; call again while more. dry: only says how many there
  * are. */

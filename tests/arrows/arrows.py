@@ -68,6 +68,7 @@ MESSAGE_MAY_INCLUDE = re.compile(
 # (binary, must not use, because): names of symbols.
 SYMBOL_RULES = [
     ("quern", r"_?Py[A-Z_]", "no Python in the producer"),
+    ("quern-gateway", r"_?Py[A-Z_]", "no Python in the producer"),
     ("quern-consumer", r"_?Py[A-Z_]", "cells run in the executor only"),
     ("quern-executor", r"_?Py[A-Z_]", "the trusted side has no Python"),
     ("quern-box", r"_?Py[A-Z_]", "the trusted side has no Python"),
@@ -91,6 +92,7 @@ SYMBOL_RULES = [
 # (binary, must not load, because): names of libraries.
 LIBRARY_RULES = [
     ("quern", r"lib(python|curl)", "the producer has Redis only"),
+    ("quern-gateway", r"lib(python|curl)", "the producer has Redis only"),
     ("quern-consumer", r"libpython", "cells run in the executor only"),
     ("quern-consumer", r"lib(gumbo|muparser|stdc\+\+)", "quern-reader parses"),
     ("quern-executor", r"lib(python|hiredis|curl|ssl)", "the trusted side"),
@@ -102,14 +104,14 @@ LIBRARY_RULES = [
 # What quern is made of; all else is tests.
 PRODUCT = ("schemas/", "producer/", "consumer/", "executor/", "tests/fake/model/")
 # What other people's programs call: its functions are defined all over client/.
-# gateway/'s HTTP stands alone until the gateway's routes call it.
+# Of gateway/ what routes that are still to come will call.
 PUBLIC = (
     "producer/client/quern.h",
     "producer/client/quern_operate.h",
-    "producer/gateway/event_stream.h",
-    "producer/gateway/http_request.h",
-    "producer/gateway/http_server.h",
-    "producer/gateway/multipart.h",
+    "producer/gateway/http/event_stream.h",
+    "producer/gateway/http/http_request.h",
+    "producer/gateway/http/http_server.h",
+    "producer/gateway/http/multipart.h",
 )
 
 # (function, because): no other file of the product calls it.

@@ -426,6 +426,9 @@ def operate(me, admin):
     run(me, "check")
     assert run(me, "job", "ls", "--limit", "500").count("\n") > 40
     run(me, "job", "rm", "--older", "1ms", "--state", "cancelled", "--yes")
+    gone, _ = admin.submit()
+    admin.transition("cancel", gone)
+    assert me.transition("remove", gone) == b"removed"
     run(me, "queue", "history")
     assert "default" in run(me, "tenant", "ls")
     admin.call("SETRANGE", f"{ROOT}ended", 5 << 20, "x")
@@ -634,6 +637,7 @@ ORDER = [
     "FCALL quern_v1_forget 1 {root} default x",
     "FCALL quern_v1_drain 1 {root} c 1",
     "FCALL quern_v1_tidy 1 {root} 0 0 1",
+    "FCALL quern_v1_remove 1 {root} x",
     "FCALL quern_v1_schedule_set 1 {root} x spec zone 1",
     "FCALL quern_v1_schedule_pause 1 {root} x 1",
     "FCALL quern_v1_schedule_run 1 {root} x",

@@ -7,8 +7,8 @@
  * called back after the end, and no answer has a header of a peer's making. */
 #include <string.h>
 
-#include "producer/gateway/event_stream.h"
-#include "producer/gateway/http_connection.h"
+#include "producer/gateway/http/event_stream.h"
+#include "producer/gateway/http/http_connection.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_BODY = 1 << 20 };

@@ -2,7 +2,7 @@
  * one. The first byte is the seed of the pieces. */
 #include <string.h>
 
-#include "producer/gateway/multipart.h"
+#include "producer/gateway/http/multipart.h"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {

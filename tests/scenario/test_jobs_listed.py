@@ -602,3 +602,23 @@ def test_a_purge_gives_memory_back(quern, jobs):
     left = used() - empty
     assert left < (waiting - empty) * 0.7, (empty, waiting, left)
     jobs.client.flushall()
+
+
+@pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+def test_one_that_has_ended_is_removed(jobs, redis, state):
+    run(jobs, A, state=state, code="x" if state == "failed" else "")
+    run(jobs, B)
+    for _ in range(2):  # the first answer was lost
+        assert jobs.call("remove", A) == b"removed"
+    assert not redis.keys(f"*{A}*")
+    assert ids(walk(jobs)) == [B]
+    assert not redis.zcard(jobs.root + "dead:default")
+
+
+def test_one_that_goes_on_is_not_removed(jobs, redis):
+    jobs.submit(A, pack(v=1, id=A))
+    before = redis.hgetall(f"{jobs.root}job:{A}")
+    assert jobs.call("remove", A) == b"late"
+    assert redis.hgetall(f"{jobs.root}job:{A}") == before
+    for wrong in ("", "x", "*", A.upper(), A + "x"):
+        refused("BADARG", jobs.call, "remove", wrong)

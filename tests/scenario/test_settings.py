@@ -11,20 +11,23 @@ from servers import PATIENCE_S, binary
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 MARK = "<!-- generated -->\n"
-# room: the command that prints the table of its settings
+# folder: the command that prints the table of its settings
 MARKDOWN = {
     "consumer": [binary("quern-consumer"), "--document", "markdown"],
     "executor": [binary("quern-executor"), "--document", "markdown"],
     "producer": [binary("quern"), "help", "settings", "markdown"],
+    "producer/gateway": [binary("quern-gateway"), "--document", "markdown"],
 }
 MAN = {
     "quern-consumer": [binary("quern-consumer"), "--document", "man"],
     "quern-executor": [binary("quern-executor"), "--document", "man"],
+    "quern-gateway": [binary("quern-gateway"), "--document", "man"],
     "quern": [binary("quern"), "help", "man"],
 }
 SAMPLE = {
     "quern-consumer": [binary("quern-consumer"), "--document", "sample"],
     "quern-executor": [binary("quern-executor"), "--document", "sample"],
+    "quern-gateway": [binary("quern-gateway"), "--document", "sample"],
     "quern": [binary("quern"), "help", "settings", "sample"],
 }
 

@@ -50,4 +50,18 @@ local function tidy(keys, args)
     return { found[1], removed }
 end
 
+-- Arguments: id. Removes a job that has ended. Answers removed, also when there
+-- is no such job (any more); or late: the job has not ended.
+local function remove_one(keys, args)
+    local root, id = keys[1], args[1] or ""
+    if not is_id(root, id) then
+        return refuse("BADARG", "remove: an id ('%s')", id)
+    end
+    local facts = redis.call("HMGET", root .. "job:" .. id, "state", "queue")
+    if facts[1] and not TERMINAL[facts[1]] then return "late" end
+    if facts[1] then remove(root, id, facts[2] or "default") end
+    return "removed"
+end
+
 register("tidy", tidy, ALWAYS)
+register("remove", remove_one, ALWAYS)

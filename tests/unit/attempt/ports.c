@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
 #include "consumer/consumer.h"
 #include "consumer/job/attempt.h"
-#include "consumer/log.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/lease.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 #include "tests/unit/attempt/boxes.h"
 #include "tests/unit/attempt/server.h"
 #include "tests/unit/attempt/store.h"

@@ -10,10 +10,10 @@
 /* cmocka.h needs those before it. */
 #include <cmocka.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/jobs.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 
 enum { MOST = 64, REDIS_AHEAD_MS = 1000000, MINUTE_MS = 60000 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/log.h"
+#include "schemas/service/log.h"
 
 /* What a line has behind its time. */
 static const char *logged(const char *text)

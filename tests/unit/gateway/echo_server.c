@@ -24,8 +24,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "producer/gateway/event_stream.h"
-#include "producer/gateway/http_server.h"
+#include "producer/gateway/http/event_stream.h"
+#include "producer/gateway/http/http_server.h"
 
 enum { DRAIN_MS = 2000, PAUSE_MS = 5, MAX_BODY = 1 << 20, PIECE = 16 << 10 };
 

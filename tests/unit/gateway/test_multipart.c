@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "producer/gateway/multipart.h"
+#include "producer/gateway/http/multipart.h"
 
 #define TYPE "multipart/form-data; boundary=B"
 #define PART "Content-Disposition: form-data; name=\"a\""

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "consumer/alarm.h"
-#include "consumer/log.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
 #include "tests/unit/queue/world.h"
 
 enum { MOST_DUE = 4096, MOST_AT_ONCE = 5000, START_MS = 1000000 };

@@ -21,7 +21,7 @@ add_custom_target(queue_sown)
 foreach(row ${sown_names})
   string(REGEX MATCH "^(.*):(.*)$" _ ${row})
   set(bug ${CMAKE_MATCH_1})
-  set(source ${CMAKE_SOURCE_DIR}/consumer/${CMAKE_MATCH_2})
+  set(source ${CMAKE_SOURCE_DIR}/${CMAKE_MATCH_2})
   set(copy ${CMAKE_CURRENT_BINARY_DIR}/sown_${bug}.c)
   add_custom_command(OUTPUT ${copy}
     COMMAND /usr/bin/python3 ${sown} --write ${bug} ${source} ${copy}

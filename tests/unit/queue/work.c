@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/alarm.h"
 #include "schemas/message/result.h"
+#include "schemas/service/alarm.h"
 #include "tests/unit/queue/world.h"
 
 /* Each start of each job, for ever: no two of them are alike. */

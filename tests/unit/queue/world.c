@@ -10,8 +10,8 @@
 #include <sysexits.h>
 
 #include "consumer/queue/partition.h"
-#include "consumer/queue/sentinel.h"
 #include "consumer/service.h"
+#include "schemas/redis/sentinel.h"
 
 enum {
     MOST_LATER = 256,
@@ -221,7 +221,8 @@ static void host_begin(size_t number, int name)
     struct consumer *consumer = &host->consumer;
     consumer->service = service_new(consumer, outside);
     consumer->sentinel =
-        sentinel_new(&host->loop, &world.address, on_switched, consumer);
+        sentinel_new(&host->loop, &world.address, "consumer-sentinel",
+                     on_switched, consumer);
     consumer->partitions = partitions_new(consumer, world.partition_count,
                                           &world.address, events, consumer);
 }

@@ -25,7 +25,7 @@ static uv_loop_t loop;
 /* One link and all that its callbacks said. */
 struct seen {
     struct link *link;
-    int ready, lost, pushed, closed;
+    int ready, lost, pushed, subscribed, closed;
     int answered, unanswered; /* calls: with a reply, with NULL */
     int settled;              /* both */
     bool inside;              /* a function of the link: no callback may come */
@@ -83,6 +83,15 @@ static void on_push(void *owner, const redisReply *message)
         free_link(seen);
 }
 
+static void on_subscribed(void *owner, struct view channel)
+{
+    struct seen *seen = owner;
+
+    assert_false(seen->inside);
+    seen->subscribed++;
+    snprintf(seen->text, sizeof(seen->text), "%.*s", VIEW_ARG(channel));
+}
+
 static void on_done(void *owner, const redisReply *reply, const struct err *why)
 {
     struct seen *seen = owner;
@@ -104,7 +113,7 @@ static void on_done(void *owner, const redisReply *reply, const struct err *why)
 
 static void open_url(struct seen *seen, const char *url)
 {
-    struct link_events events = { on_ready, on_lost, on_push };
+    struct link_events events = { on_ready, on_lost, on_push, on_subscribed };
     struct address address;
 
     *seen = (struct seen){ 0 };
@@ -471,6 +480,44 @@ static void may_subscribe_when_ready(void **state)
 }
 
 /* It is a replica by then, and the calls behind it would be refused too. */
+/* A message that is published after the confirmation comes; one of a channel
+ * that was given up does not, also not after a reconnect. */
+static void hears_the_channels_that_it_has(void **state)
+{
+    (void)state;
+    struct seen seen;
+
+    open_url(&seen, server.url);
+    link_subscribe(seen.link, VIEW("one"));
+    spin(&seen.subscribed, 1);
+    link_subscribe(seen.link, VIEW("two"));
+    link_subscribe(seen.link, VIEW("one")); /* is there */
+    link_subscribe(seen.link, VIEW("three"));
+    spin(&seen.subscribed, 3);
+    assert_string_equal(seen.text, "three");
+    tell_server("PUBLISH two again");
+    spin(&seen.pushed, 1);
+    assert_string_equal(seen.text, "again");
+    link_unsubscribe(seen.link, VIEW("two"));
+    link_unsubscribe(seen.link, VIEW("never"));
+    tell_server("CLIENT KILL TYPE pubsub");
+    spin(&seen.subscribed, 5);
+    tell_server("PUBLISH two lost");
+    tell_server("PUBLISH one heard");
+    spin(&seen.pushed, 2);
+    assert_string_equal(seen.text, "heard");
+    link_unsubscribe(seen.link, VIEW("one"));
+    link_unsubscribe(seen.link, VIEW("three"));
+    link_subscribe(seen.link, VIEW("four"));
+    spin(&seen.subscribed, 6);
+    assert_int_equal(seen.subscribed, 6);
+    tell_server("PUBLISH one lost");
+    tell_server("PUBLISH four heard");
+    spin(&seen.pushed, 3);
+    assert_int_equal(seen.lost, 1);
+    close_link(&seen);
+}
+
 static void an_error_that_a_new_connection_cures_makes_one(void **state)
 {
     (void)state;
@@ -574,6 +621,7 @@ int main(void)
         cmocka_unit_test(what_came_in_while_the_loop_was_busy_is_not_late),
         cmocka_unit_test(subscribes_again_after_every_reconnect),
         cmocka_unit_test(may_subscribe_when_ready),
+        cmocka_unit_test(hears_the_channels_that_it_has),
         cmocka_unit_test(an_error_that_a_new_connection_cures_makes_one),
         cmocka_unit_test(may_be_freed_at_any_time),
     };

@@ -1,0 +1,93 @@
+/* api_error.c - errors of quern as answers of HTTP. */
+#include "producer/gateway/api_error.h"
+
+#include <string.h>
+
+enum { MOST_HEADERS = 4, ERROR_BYTES = 16 << 10 };
+
+/* Of codes whose status does not follow from their kind. */
+static const struct {
+    const char *code;
+    unsigned int status;
+} known[] = {
+    { "unknown_job", 404 },     { "unknown_file", 404 },
+    { "unknown_session", 404 }, { "unknown_queue", 404 },
+    { "unknown_worker", 404 },  { "unknown_schedule", 404 },
+    { "expired", 404 },         { "missing_blob", 400 },
+    { "queue_full", 429 },      { "not_dead", 409 },
+    { "stale", 409 },           { "misplaced", 409 },
+    { "redis_refused", 500 },   { "internal", 500 },
+    { "bad_setting", 500 },
+};
+
+unsigned int api_error_status(const struct err *err)
+{
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(known[i].code, err->code) == 0)
+            return known[i].status;
+    return err->kind == ERR_RETRY ? 503 : 400;
+}
+
+static const char *type_of(unsigned int status)
+{
+    switch (status) {
+    case 401:
+        return "authentication_error";
+    case 403:
+        return "permission_error";
+    case 404:
+        return "not_found_error";
+    case 409:
+        return "conflict_error";
+    case 429:
+        return "rate_limit_error";
+    default:
+        return status >= 500 ? "server_error" : "invalid_request_error";
+    }
+}
+
+/* Of a member that is missing or wrong, the sentence begins with its path:
+ * "files[2].blob is required", "tools: ...". The length of the path; 0: it
+ * begins otherwise. */
+static size_t path_length(const struct err *err)
+{
+    static const char of_path[] = "abcdefghijklmnopqrstuvwxyz_.[]0123456789";
+    static const char *const codes[] = { "bad_field", "missing_field",
+                                         "too_large" };
+    static const char *const behind[] = { ": ", " is ", " has ", " must " };
+    size_t len = strspn(err->text, of_path);
+    bool is_about_member = false, goes_on = false;
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        is_about_member |= strcmp(err->code, codes[i]) == 0;
+    for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++)
+        goes_on |= view_starts(view_of(err->text + len), behind[i]);
+    return is_about_member && goes_on ? len : 0;
+}
+
+void api_error_answer(struct http_exchange *exchange, unsigned int status,
+                      const struct err *err, const char *param,
+                      const struct http_pair *headers, unsigned int count)
+{
+    struct http_pair all[MOST_HEADERS] = { { VIEW("Content-Type"),
+                                             VIEW("application/json") } };
+    CLEANUP(buf_finish) struct buf body = { .max = ERROR_BYTES };
+    char path[sizeof(err->text)];
+    size_t len = path_length(err);
+
+    memcpy(path, err->text, len);
+    path[len] = '\0';
+    if (!param && len > 0)
+        param = path;
+    http_error_write(&(struct http_error){ .status = status,
+                                           .message = err->text,
+                                           .type = type_of(status),
+                                           .param = param,
+                                           .code = err->code },
+                     &body);
+    for (unsigned int i = 0; i < count && i + 1 < MOST_HEADERS; i++)
+        all[i + 1] = headers[i];
+    http_answer(exchange, status, all,
+                count + 1 < MOST_HEADERS ? count + 1 : MOST_HEADERS,
+                buf_view(&body));
+}

@@ -1,0 +1,58 @@
+/* fleet_links.h - the gateway's connections to Redis: one to each partition,
+ * and one to the fleet's own keys.
+ *
+ * A partition's link is opened when it is first needed, and kept. It is ready
+ * when the server has our function library, this build or a later one; if not,
+ * the gateway loads it. Outside of a cluster one link serves all partitions.
+ *
+ * A call that comes while a link is being opened waits for it. While Redis is
+ * away, a call fails at once: its client tries again. */
+#ifndef PRODUCER_GATEWAY_FLEET_LINKS_H
+#define PRODUCER_GATEWAY_FLEET_LINKS_H
+
+#include "producer/gateway/gateway.h"
+#include "schemas/redis/link.h"
+
+enum {
+    FLEET_SLOT =
+        NAMES_MAX_PARTITIONS,  /* as a partition: the fleet's own keys */
+    FLEET_MOST_WAITING = 1000, /* calls that wait for a link to be opened */
+};
+
+struct fleet_links_events {
+    /* Redis refuses the login or the library: waiting does not help. Only
+     * before it has been ready once. */
+    void (*on_refused)(void *owner, const struct err *why);
+    /* The number of partitions is known: calls are possible. Once. */
+    void (*on_ready)(void *owner);
+    /* A sentinel has named another master. */
+    void (*on_switched)(void *owner, const struct node *master);
+};
+
+/* Borrows the gateway, and connects to the fleet's keys. */
+struct fleet_links *fleet_links_new(struct gateway *gateway,
+                                    struct fleet_links_events events,
+                                    void *owner);
+void fleet_links_free(struct fleet_links *links); /* accepts NULL */
+
+/* 0: not known yet. A fleet whose first consumer has not set the number yet has
+ * one, and is asked again. */
+unsigned int fleet_links_partitions(const struct fleet_links *links);
+/* All links that were opened are ready. */
+bool fleet_links_are_ready(const struct fleet_links *links);
+
+/* Calls done once, from the loop. reply: borrowed, may be an error reply; NULL:
+ * why says that there was none (it may have been carried out). False: nothing
+ * was sent, done is not called, and err says why. */
+bool fleet_links_call(struct fleet_links *links, unsigned int partition,
+                      const struct command *command, link_done *done,
+                      void *owner, struct err *err);
+/* Inside of done: takes the reply over, to be freed by freeReplyObject(). */
+redisReply *fleet_links_keep_reply(struct fleet_links *links,
+                                   unsigned int partition);
+/* To be told of error replies: when somebody has deleted the function library,
+ * it is loaded again. */
+void fleet_links_heed(struct fleet_links *links, unsigned int partition,
+                      const redisReply *reply);
+
+#endif

@@ -1,0 +1,245 @@
+/* main.c - quern-gateway: puts the parts together and takes them apart. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+
+#include "producer/gateway/access.h"
+#include "producer/gateway/api_request.h"
+#include "producer/gateway/fleet_links.h"
+#include "producer/gateway/followers.h"
+#include "producer/gateway/http/http_server.h"
+#include "producer/gateway/work.h"
+#include "schemas/service/alarm.h"
+#include "schemas/service/log.h"
+#include "schemas/service/notify.h"
+
+enum { SIGNALS = 2 };
+static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
+
+struct process {
+    struct gateway gateway;
+    uv_loop_t loop;
+    uv_signal_t signals[SIGNALS];
+    struct alarm *watchdog; /* of systemd */
+    uint64_t watchdog_ms;
+    int exit_code;
+};
+
+/* A follower holds a connection. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* ------------------------------------------------------------------ the end */
+
+/* From the server, when nothing of it is left: the rest may go. */
+static void on_drained(void *owner)
+{
+    struct process *process = owner;
+    struct gateway *gateway = &process->gateway;
+
+    log_line("exit", "{}");
+    http_server_free(gateway->server);
+    gateway->server = NULL;
+    access_free(gateway->access);
+    followers_free(gateway->followers);
+    work_free(gateway->work);
+    fleet_links_free(gateway->links);
+    alarm_free(process->watchdog);
+    for (size_t i = 0; i < SIGNALS; i++)
+        uv_close((uv_handle_t *)&process->signals[i], NULL);
+}
+
+static void process_leave(struct process *process, uint64_t grace_ms)
+{
+    struct gateway *gateway = &process->gateway;
+
+    if (gateway->draining)
+        return;
+    gateway->draining = true;
+    notify_systemd("STOPPING=1");
+    log_line("drain", "{s:I, s:I}", "connections",
+             (json_int_t)http_server_connections(gateway->server), "ms",
+             (json_int_t)grace_ms);
+    http_server_drain(gateway->server, grace_ms, on_drained, process);
+}
+
+/* The first one drains, the second one ends at once: what Redis has is kept. */
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct process *process = handle->data;
+
+    (void)number;
+    if (process->gateway.draining)
+        exit(process->exit_code);
+    process_leave(process, process->gateway.settings.drain_ms);
+}
+
+/* ---------------------------------------------------------------- the start */
+
+static void on_watchdog(void *owner)
+{
+    struct process *process = owner;
+
+    notify_systemd("WATCHDOG=1");
+    alarm_set(process->watchdog, process->watchdog_ms);
+}
+
+static void on_redis_ready(void *owner)
+{
+    struct process *process = owner;
+    struct gateway *gateway = &process->gateway;
+
+    log_line("ready", "{s:s, s:I}", "listen", gateway->settings.listen,
+             "partitions", (json_int_t)fleet_links_partitions(gateway->links));
+}
+
+static void on_redis_refused(void *owner, const struct err *why)
+{
+    struct process *process = owner;
+
+    fprintf(stderr, "quern-gateway: Redis: %s\n", why->text);
+    process->exit_code = EX_UNAVAILABLE;
+    process_leave(process, 0);
+}
+
+static void on_switched(void *owner, const struct node *master)
+{
+    const struct process *process = owner;
+
+    followers_switch(process->gateway.followers, master);
+}
+
+static bool listen_at(struct gateway *gateway,
+                      const struct gateway_place *place, struct err *err)
+{
+    uint16_t port = place->port;
+
+    if (place->path[0] != '\0') {
+        if (!http_server_listen_unix(gateway->server, place->path, err))
+            return false;
+        log_line("listening", "{s:s}", "path", place->path);
+        return true;
+    }
+    if (!http_server_listen_tcp(gateway->server, place->address, port, &port,
+                                err))
+        return false;
+    log_line("listening", "{s:s, s:I}", "address", place->address, "port",
+             (json_int_t)port);
+    return true;
+}
+
+static bool listen_everywhere(struct gateway *gateway, struct err *err)
+{
+    const char *list = gateway->settings.listen;
+    struct gateway_place place;
+    struct err wrong = { 0 };
+
+    while (gateway_place_read(&list, &place, &wrong))
+        if (!listen_at(gateway, &place, err))
+            return false;
+    return true;
+}
+
+static void open_server(struct gateway *gateway)
+{
+    struct http_limits limits = HTTP_LIMITS_DEFAULT;
+    struct http_handler handler = { .on_request = api_request_begin,
+                                    .owner = gateway };
+
+    limits.connections = (uint32_t)gateway->settings.connections;
+    limits.connections_per_address =
+        (uint32_t)gateway->settings.connections_per_address;
+    gateway->server = http_server_new(gateway->loop, &limits, &handler);
+}
+
+static void open_parts(struct process *process)
+{
+    struct gateway *gateway = &process->gateway;
+    struct fleet_links_events events = { .on_refused = on_redis_refused,
+                                         .on_ready = on_redis_ready,
+                                         .on_switched = on_switched };
+    struct err err;
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        uv_signal_init(gateway->loop, &process->signals[i]);
+        process->signals[i].data = process;
+        uv_signal_start(&process->signals[i], on_signal, numbers[i]);
+    }
+    process->watchdog = alarm_new(gateway->loop, on_watchdog, process);
+    gateway->links = fleet_links_new(gateway, events, process);
+    gateway->followers = followers_new(gateway);
+    gateway->work = work_new(gateway);
+    gateway->access = access_new(gateway);
+    open_server(gateway);
+    if (!listen_everywhere(gateway, &err)) {
+        fprintf(stderr, "quern-gateway: %s\n", err.text);
+        process->exit_code = EX_UNAVAILABLE;
+        process_leave(process, 0);
+        return;
+    }
+    /* It serves, if only to say that Redis is away. */
+    notify_systemd("READY=1");
+    process->watchdog_ms = notify_watchdog_ms();
+    if (process->watchdog_ms > 0)
+        alarm_set(process->watchdog, process->watchdog_ms);
+}
+
+static bool process_prepare(struct gateway *gateway, struct err *err)
+{
+    const struct gateway_settings *settings = &gateway->settings;
+
+    if (!address_parse(&gateway->redis, view_of(settings->redis_url), err))
+        return err_prefix(err, "REDIS_URL");
+    address_set_sentinel_password(&gateway->redis, settings->sentinel_password);
+    return names_init(&gateway->names, settings->prefix, err) &&
+           gateway_settings_check(settings, err);
+}
+
+static void process_serve(struct process *process)
+{
+    uv_prepare_t turn;
+
+    uv_loop_init(&process->loop);
+    process->gateway.loop = &process->loop;
+    log_gather(&process->loop, &turn);
+    open_parts(process);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&turn, NULL);
+    uv_run(&process->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&process->loop);
+}
+
+int main(int argc, char **argv)
+{
+    struct process process = { .exit_code = EX_OK };
+    struct gateway *gateway = &process.gateway;
+    enum setting_request request;
+    struct err err;
+
+    (void)argc;
+    if (!setting_load(&gateway_settings_table, &gateway->settings, argv,
+                      &request, &err) ||
+        (request == SETTING_RUN && !process_prepare(gateway, &err))) {
+        fprintf(stderr, "quern-gateway: %s\n", err.text);
+        process.exit_code = EX_USAGE;
+    } else if (request != SETTING_RUN) {
+        setting_print(&gateway_settings_table, request, QUERN_VERSION, stdout);
+    } else {
+        raise_file_limit();
+        process_serve(&process);
+    }
+    address_finish(&gateway->redis);
+    setting_finish(&gateway_settings_table, &gateway->settings);
+    return process.exit_code;
+}

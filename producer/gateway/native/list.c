@@ -1,0 +1,180 @@
+/* list.c - GET /v1/jobs: the tenant's jobs, page by page.
+ *
+ * {"jobs": [...], "next": CURSOR}: next is absent on the last page. A page may
+ * have no jobs although there are more. The jobs of a tenant are in one
+ * partition, so a cursor of Redis is ours, too: in hexadecimal, as it is any
+ * bytes. Who may operate sees the jobs of the tenant that he names with
+ * ?tenant=, or of his own. */
+#include "producer/client/fleet.h"
+#include "producer/gateway/native/api_job.h"
+#include "producer/gateway/native/native.h"
+#include "schemas/message/result.h"
+#include "schemas/redis/listing.h"
+
+enum { ROWS = 50, MAX_CURSOR = 2048, CURSOR_TEXT = 2 * MAX_CURSOR };
+
+static json_t *json_of_row(const struct job_row *row)
+{
+    const struct {
+        const char *name;
+        struct view text;
+    } texts[] = {
+        { "id", row->id },
+        { "state", view_of(job_state_names[row->state]) },
+        { "place", row->place },
+        { "queue", names_or_default(row->queue) },
+        { "tenant", names_or_default(row->tenant) },
+        { "session", row->session },
+        { "worker", row->worker },
+        { "reason", row->reason },
+        { "priority", row->priority },
+        { "call", row->call },
+        { "error_code", row->error_code },
+    };
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        { "submitted_at", row->submitted_at },
+        { "started_at", row->started_at },
+        { "finished_at", row->finished_at },
+        { "attempts", row->attempts },
+        { "tokens", row->tokens },
+        { "cost", row->cost },
+        { "due_at", row->due_at },
+    };
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].text.len > 0)
+            json_object_set_new(
+                json, texts[i].name,
+                json_stringn(texts[i].text.data, texts[i].text.len));
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i].number > 0)
+            json_object_set_new(json, numbers[i].name,
+                                json_integer((json_int_t)numbers[i].number));
+    return json;
+}
+
+static void add_cursor(json_t *json, struct view cursor)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = CURSOR_TEXT };
+
+    for (size_t i = 0; i < cursor.len; i++)
+        buf_printf(&text, "%02x", (unsigned char)cursor.data[i]);
+    if (text.len > 0)
+        json_object_set_new(json, "next", json_stringn(text.data, text.len));
+}
+
+static int list_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+static bool decode_cursor(struct view text, struct buf *cursor)
+{
+    for (size_t i = 0; i + 1 < text.len; i += 2) {
+        int high = list_digit(text.data[i]), low = list_digit(text.data[i + 1]);
+        char byte = (char)(high * 16 + low);
+
+        if (high < 0 || low < 0)
+            return false;
+        buf_append(cursor, &byte, 1);
+    }
+    return text.len % 2 == 0 && buf_ok(cursor);
+}
+
+/* False: answered. */
+static bool read_cursor(struct api_request *request, struct buf *cursor)
+{
+    if (decode_cursor(api_request_query(request, "cursor"), cursor))
+        return true;
+    api_request_wrong(request, "cursor",
+                      "cursor is not the \"next\" of an earlier page");
+    return false;
+}
+
+static void on_listed(struct api_request *request, const redisReply *reply)
+{
+    json_t *jobs, *json;
+    struct view cursor;
+    struct err err;
+    size_t rows;
+
+    if (!transition_jobs_listed(reply, &cursor, &rows, &err)) {
+        api_request_refuse(request, &err);
+        return;
+    }
+    jobs = json_array();
+    for (size_t i = 0; i < rows; i++) {
+        struct job_row row;
+
+        if (transition_job_row(reply, i, &row, &err) &&
+            api_request_may_see(request, row.tenant))
+            json_array_append_new(jobs, json_of_row(&row));
+    }
+    json = json_pack("{s:o}", "jobs", jobs);
+    add_cursor(json, cursor);
+    api_request_json(request, 200, json);
+}
+
+/* The tenant whose jobs are asked for. False: answered. */
+static bool read_tenant(struct api_request *request, struct view *tenant)
+{
+    struct view asked = api_request_query(request, "tenant");
+    struct err err;
+
+    *tenant = view_of(request->caller.tenant);
+    if (asked.len == 0 || view_equal(asked, *tenant))
+        return true;
+    if (!label_is_valid(asked)) {
+        api_request_wrong(request, "tenant",
+                          "tenant has %zu bytes, should be 1 to %d of UTF-8 "
+                          "without control characters",
+                          asked.len, MAX_NAME_BYTES);
+        return false;
+    }
+    if (request->caller.scopes & SCOPE_OPERATE) {
+        *tenant = asked;
+        return true;
+    }
+    err_set(&err, ERR_REJECT, "missing_scope",
+            "the key does not have the scope \"%s\", which jobs of other "
+            "tenants need",
+            scope_word(SCOPE_OPERATE));
+    api_request_refuse_as(request, 403, &err, 0);
+    return false;
+}
+
+void list_jobs(struct api_request *request)
+{
+    struct job_filter filter = {
+        .states = api_request_query(request, "state"),
+        .places = api_request_query(request, "place"),
+        .queue = api_request_query(request, "queue"),
+        .session = api_request_query(request, "session"),
+        .error_code = api_request_query(request, "error_code"),
+        .reason = api_request_query(request, "reason"),
+    };
+    CLEANUP(buf_finish) struct buf cursor = { .max = MAX_CURSOR };
+    unsigned int partition;
+    struct command command;
+    uint64_t rows;
+
+    if (!read_tenant(request, &filter.tenant) ||
+        !read_cursor(request, &cursor) ||
+        !api_request_number(request, "limit", ROWS, LISTING_MOST_ROWS, &rows) ||
+        !api_request_number(request, "since", 0, UINT64_C(1) << 53,
+                            &filter.since) ||
+        !api_request_number(request, "until", 0, UINT64_C(1) << 53,
+                            &filter.until) ||
+        !api_request_partition(request, filter.tenant, &partition))
+        return;
+    transition_jobs(&command, &request->gateway->names, partition,
+                    buf_view(&cursor), rows > 0 ? rows : 1, &filter);
+    api_request_call(request, partition, &command, on_listed);
+    command_finish(&command);
+}

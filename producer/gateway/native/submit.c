@@ -1,0 +1,190 @@
+/* submit.c - POST /v1/jobs: a job into its queue, once.
+ *
+ * The body is a job as "quern submit" reads it ("Job" in schemas/MESSAGES.md).
+ * Its tenant is the key's, and its id is made here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/client/draft.h"
+#include "producer/gateway/api_error.h"
+#include "producer/gateway/fleet_links.h"
+#include "producer/gateway/native/api_job.h"
+#include "producer/gateway/native/native.h"
+#include "schemas/message/limits.h"
+
+/* What is needed of a draft when Redis has answered. */
+struct sent_job {
+    struct quern_id id;
+    bool fresh;
+    bool existed;
+    char note[QUERN_NOTE];
+};
+
+static void on_state(struct api_request *request, const redisReply *reply)
+{
+    struct sent_job *sent = request->state;
+    struct view state = reply->type == REDIS_REPLY_STRING
+                            ? (struct view){ reply->str, reply->len }
+                            : VIEW("queued");
+    json_t *json = json_pack("{s:s, s:s%}", "id", sent->id.text, "state",
+                             state.data, state.len);
+
+    if (sent->note[0] != '\0')
+        json_object_set_new(json, "note", json_string(sent->note));
+    api_request_json(request, sent->existed ? 200 : 201, json);
+}
+
+/* A job that existed may have ended; a new one may be scheduled. */
+static void ask_state(struct api_request *request)
+{
+    const struct sent_job *sent = request->state;
+    struct view id = view_of(sent->id.text);
+    struct key key = names_job(&request->gateway->names, id);
+    unsigned int partition = 0;
+    struct command command;
+
+    id_parse(id, &partition);
+    command_init(&command, "HGET");
+    command_add(&command, key_view(&key));
+    command_add_text(&command, "state");
+    api_request_call(request, partition, &command, on_state);
+    command_finish(&command);
+}
+
+static void on_submitted(struct api_request *request, const redisReply *reply,
+                         const struct err *lost)
+{
+    struct sent_job *sent = request->state;
+    struct err err;
+
+    if (lost)
+        err = *lost;
+    if (reply &&
+        draft_submitted(reply, sent->fresh, &sent->id, &sent->existed, &err)) {
+        ask_state(request);
+        return;
+    }
+    if (lost && lost->kind == ERR_RETRY &&
+        strcmp(lost->code, "redis_unavailable") == 0)
+        err_set(&err, ERR_RETRY, "unknown_outcome",
+                "job %s may stand: Redis has not answered; repeat the request "
+                "with its Idempotency-Key, or look for the job",
+                sent->id.text);
+    api_request_refuse(request, &err);
+}
+
+static bool find_partition(void *owner, struct view tenant,
+                           unsigned int *partition, struct err *err)
+{
+    const struct gateway *gateway = owner;
+    unsigned int count = fleet_links_partitions(gateway->links);
+
+    (void)err; /* that it is known was checked before */
+    *partition = names_partition(tenant, count);
+    return true;
+}
+
+/* The tenant is the key's, the id is ours. False: answered. */
+static bool claim_members(struct api_request *request, json_t *json)
+{
+    const char *tenant = json_string_value(json_object_get(json, "tenant"));
+
+    if (json_object_get(json, "id")) {
+        api_request_wrong(request, "id",
+                          "id: the gateway makes ids; send an Idempotency-Key "
+                          "to be able to repeat the request");
+        return false;
+    }
+    if (json_object_get(json, "tenant") && !tenant) {
+        api_request_wrong(request, "tenant", "tenant: should be a text");
+        return false;
+    }
+    if (tenant && strcmp(tenant, request->caller.tenant) != 0) {
+        api_request_wrong(request, "tenant",
+                          "tenant: \"%.100s\" is not the tenant of the key, "
+                          "which is \"%.100s\"",
+                          tenant, request->caller.tenant);
+        return false;
+    }
+    json_object_set_new(json, "tenant", json_string(request->caller.tenant));
+    return true;
+}
+
+/* *key: of the header, NULL when there is none; free() it. False: answered. */
+static bool read_key(struct api_request *request, const json_t *json,
+                     char **key)
+{
+    const char *member =
+        json_string_value(json_object_get(json, "idempotency_key"));
+    struct view value;
+    struct err err;
+
+    *key = NULL;
+    if (!http_request_value(request->exchange, "Idempotency-Key", &value,
+                            &err)) {
+        api_request_refuse(request, &err);
+        return false;
+    }
+    if (value.len == 0)
+        return true;
+    if (member && !view_is(value, member)) {
+        api_request_wrong(request, "idempotency_key",
+                          "idempotency_key is \"%.100s\", the header "
+                          "Idempotency-Key says otherwise",
+                          member);
+        return false;
+    }
+    *key = view_dup(value);
+    return true;
+}
+
+static void send_draft(struct api_request *request, const struct draft *draft)
+{
+    struct sent_job *sent = calloc(1, sizeof(*sent));
+    unsigned int partition = 0;
+    struct command command;
+
+    if (!sent)
+        abort();
+    sent->id = draft->id;
+    sent->fresh = draft->fresh;
+    draft_note(draft, sent->note);
+    request->state = sent;
+    request->state_free = free;
+    id_parse(view_of(draft->id.text), &partition);
+    draft_command(&command, &request->gateway->names, draft);
+    api_request_ask(request, partition, &command, on_submitted);
+    command_finish(&command);
+}
+
+static void submit_object(struct api_request *request, json_t *json)
+{
+    static const struct quern_id none;
+    CLEANUP(draft_finish) struct draft draft = { .fresh = false };
+    CLEANUP(cleanup_free) char *key = NULL;
+    const struct draft_finder finder = { find_partition, request->gateway };
+    struct err err;
+
+    if (!claim_members(request, json) || !read_key(request, json, &key))
+        return;
+    const struct quern_submit_options options = { .idempotency_key = key };
+
+    if (draft_read_object(&draft, &finder, json, &options, &none, &err))
+        send_draft(request, &draft);
+    else
+        api_request_refuse(request, &err);
+}
+
+void submit_job(struct api_request *request)
+{
+    unsigned int partition;
+    json_t *json;
+
+    if (!api_request_partition(request, view_of(request->caller.tenant),
+                               &partition))
+        return;
+    json = api_request_object(request);
+    if (json)
+        submit_object(request, json);
+    json_decref(json);
+}

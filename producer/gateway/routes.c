@@ -1,0 +1,8 @@
+/* routes.c - the tables of all routes. */
+#include "producer/gateway/native/native.h"
+#include "producer/gateway/route.h"
+
+const struct route_table *const route_tables[] = {
+    &native_routes,
+    NULL,
+};

@@ -1,0 +1,268 @@
+/* settings.c - the table of what an operator may set. */
+#include "producer/gateway/settings.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schemas/message/limits.h"
+#include "schemas/message/rule.h"
+#include "schemas/redis/address.h"
+#include "schemas/redis/names.h"
+
+#define AT(member) offsetof(struct gateway_settings, member)
+
+enum {
+    HOUR_MS = 3600 * 1000,
+    BLOB_MEMORY_LEAST = 2 * MAX_FILE_BYTES, /* the largest file, twice */
+};
+
+static bool check_redis_url(const char *text, struct err *err)
+{
+    struct address address = { 0 };
+    bool is_good = address_parse(&address, view_of(text), err);
+
+    address_finish(&address);
+    return is_good;
+}
+
+static bool check_prefix(const char *text, struct err *err)
+{
+    struct names names;
+
+    return names_init(&names, text, err);
+}
+
+static bool check_listen(const char *text, struct err *err)
+{
+    struct gateway_place place;
+    struct err wrong = { 0 };
+
+    while (gateway_place_read(&text, &place, &wrong))
+        ;
+    if (wrong.kind != ERR_NONE && err)
+        *err = wrong;
+    return wrong.kind == ERR_NONE;
+}
+
+static bool check_tenant(const char *text, struct err *err)
+{
+    return label_is_valid(view_of(text)) ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "must be 1 to %d bytes of UTF-8 without control characters",
+                   MAX_NAME_BYTES);
+}
+
+static const struct setting rows[] = {
+    { .name = "redis-url",
+      .variable = "REDIS_URL",
+      .group = "Redis",
+      .type = SETTING_SECRET,
+      .offset = AT(redis_url),
+      .normal = "redis://127.0.0.1:6379",
+      .value = "URL",
+      .check = check_redis_url,
+      .about = "Where Redis is: redis://[user[:password]@]host[:port][/db], "
+               "unix:///path, redis+sentinel://host,host/master or "
+               "redis+cluster://host,host; rediss: with TLS." },
+    { .name = "sentinel-password",
+      .type = SETTING_SECRET,
+      .offset = AT(sentinel_password),
+      .normal = "",
+      .about = "The password of the sentinels themselves." },
+    { .name = "prefix",
+      .type = SETTING_TEXT,
+      .offset = AT(prefix),
+      .normal = "quern:",
+      .check = check_prefix,
+      .about = "What every key of this fleet begins with." },
+    { .name = "redis-timeout",
+      .type = SETTING_TIME,
+      .offset = AT(redis_ms),
+      .min = 100,
+      .max = HOUR_MS,
+      .normal = "5s",
+      .about = "If Redis does not answer a call for this time, the gateway "
+               "answers 503 and connects anew." },
+
+    { .name = "listen",
+      .group = "HTTP",
+      .type = SETTING_LIST,
+      .offset = AT(listen),
+      .normal = "127.0.0.1:8088",
+      .value = "PLACE,...",
+      .check = check_listen,
+      .about = "Where requests are accepted: a numeric address with a port "
+               "(127.0.0.1:8088, [::1]:8088) or unix:/path." },
+    { .name = "plain-http",
+      .type = SETTING_SWITCH,
+      .offset = AT(plain_http),
+      .normal = "off",
+      .about = "Listen without TLS also on addresses that other hosts reach: "
+               "keys and answers can be read on the way." },
+    { .name = "open",
+      .type = SETTING_TEXT,
+      .offset = AT(open_tenant),
+      .normal = "",
+      .value = "TENANT",
+      .check = check_tenant,
+      .about = "Requests without a key are this tenant's; for trying out, only "
+               "on loopback addresses and unix sockets." },
+    { .name = "key-cache-time",
+      .type = SETTING_TIME,
+      .offset = AT(key_cache_ms),
+      .max = HOUR_MS,
+      .normal = "5s",
+      .about = "How long the gateway remembers that a key is unknown or over, "
+               "without asking Redis." },
+    { .name = "connections",
+      .group = "Limits",
+      .type = SETTING_NUMBER,
+      .offset = AT(connections),
+      .min = 1,
+      .max = 1000000,
+      .normal = "12000",
+      .about = "Connections of clients at the same time." },
+    { .name = "connections-per-address",
+      .type = SETTING_NUMBER,
+      .offset = AT(connections_per_address),
+      .min = 1,
+      .max = 1000000,
+      .normal = "2000",
+      .about = "Of these from one address, or one network of 64 bits." },
+    { .name = "blob-memory",
+      .type = SETTING_SIZE,
+      .offset = AT(blob_bytes),
+      .min = BLOB_MEMORY_LEAST,
+      .max = UINT64_C(1) << 40,
+      .normal = "256M",
+      .about = "Memory for all files that come in or go out; when it is used "
+               "up, further ones are answered 503." },
+    { .name = "drain",
+      .type = SETTING_TIME,
+      .offset = AT(drain_ms),
+      .max = HOUR_MS,
+      .normal = "25s",
+      .about = "After TERM, requests and streams may go on for this time." },
+};
+
+const struct setting_table gateway_settings_table = {
+    .program = "quern-gateway",
+    .about = "Takes jobs over HTTP, and gives their events and results.",
+    .rows = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+    .details =
+        "TERM drains: no more connections, and requests and streams may go on "
+        "for --drain. A second TERM ends at once.\n"
+        "Exit status: 0 after a drain, 64 when a setting is wrong, 69 when the "
+        "gateway cannot listen, or Redis refuses it.\n",
+    .examples =
+        "  quern-gateway --open default\n"
+        "  quern-gateway --listen 127.0.0.1:8088,unix:/run/quern/gateway.sock\n"
+        "  quern-gateway --document sample > gateway.conf\n",
+};
+
+/* ------------------------------------------------------------------ places */
+
+static bool is_loopback(const char *address)
+{
+    struct in6_addr v6;
+
+    return strncmp(address, "127.", 4) == 0 ||
+           (inet_pton(AF_INET6, address, &v6) == 1 &&
+            IN6_IS_ADDR_LOOPBACK(&v6));
+}
+
+/* "127.0.0.1:8088", "[::1]:8088" */
+static bool read_address(struct view text, struct gateway_place *place)
+{
+    char copy[80], *end, *host = copy;
+    unsigned char binary[16];
+
+    if (text.len >= sizeof(copy))
+        return false;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    char *colon = strrchr(copy, ':');
+    if (!colon)
+        return false;
+    *colon = '\0';
+    if (*host == '[') {
+        if (colon - host < 2 || colon[-1] != ']')
+            return false;
+        colon[-1] = '\0';
+        host++;
+    }
+    if (strlen(host) >= sizeof(place->address) ||
+        inet_pton(strchr(host, ':') ? AF_INET6 : AF_INET, host, binary) != 1 ||
+        colon[1] < '0' || colon[1] > '9')
+        return false;
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    if (*end != '\0' || port > UINT16_MAX)
+        return false;
+    memcpy(place->address, host, strlen(host) + 1);
+    place->port = (uint16_t)port;
+    place->is_local = is_loopback(host);
+    return true;
+}
+
+static bool read_place(struct view text, struct gateway_place *place,
+                       struct err *err)
+{
+    static const char unix_word[] = "unix:";
+    size_t skip = sizeof(unix_word) - 1;
+
+    *place = (struct gateway_place){ .port = 0 };
+    if (!view_starts(text, unix_word))
+        return read_address(text, place) ||
+               err_set(err, ERR_REJECT, "bad_setting",
+                       "\"%.*s\" must be a numeric address with a port, as "
+                       "127.0.0.1:8088 or [::1]:8088, or unix:/path",
+                       VIEW_ARG(view_head(text, 100)));
+    if (text.len == skip || text.len - skip >= sizeof(place->path))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "the path of unix: has %zu bytes, should have 1 to %zu",
+                       text.len - skip, sizeof(place->path) - 1);
+    memcpy(place->path, text.data + skip, text.len - skip);
+    place->is_local = true;
+    return true;
+}
+
+bool gateway_place_read(const char **list, struct gateway_place *place,
+                        struct err *err)
+{
+    const char *text = *list;
+    size_t len = strcspn(text, ",");
+
+    if (*text == '\0')
+        return false;
+    *list = text + len + (text[len] == ',');
+    return read_place(view_trimmed((struct view){ text, len }), place, err);
+}
+
+bool gateway_settings_check(const struct gateway_settings *settings,
+                            struct err *err)
+{
+    const char *list = settings->listen;
+    struct gateway_place place;
+    struct err wrong = { 0 };
+
+    while (gateway_place_read(&list, &place, &wrong)) {
+        if (place.is_local)
+            continue;
+        if (*settings->open_tenant)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--open gives everybody access: it is allowed on "
+                           "loopback addresses and unix sockets only, not on "
+                           "%s",
+                           place.address);
+        if (!settings->plain_http)
+            return err_set(err, ERR_REJECT, "bad_setting",
+                           "--listen %s: other hosts reach this address, and "
+                           "keys would cross the network unencrypted; give "
+                           "--plain-http to allow that",
+                           place.address);
+    }
+    return true;
+}

@@ -1,0 +1,50 @@
+/* settings.h - what an operator may set in quern-gateway.
+ *
+ * The table in settings.c says how each is called, what it may be and what it
+ * does; schemas/settings/setting.h reads flags, environment and file by it. */
+#ifndef PRODUCER_GATEWAY_SETTINGS_H
+#define PRODUCER_GATEWAY_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "schemas/settings/setting.h"
+
+struct gateway_settings {
+    char *redis_url;
+    char *sentinel_password;
+    char *prefix;
+    uint64_t redis_ms; /* for an answer of Redis */
+
+    char *listen;      /* places, see gateway_place_read() */
+    bool plain_http;   /* also where others than this host can listen in */
+    char *open_tenant; /* requests without a key are its; "": none are */
+    uint64_t key_cache_ms;
+
+    uint64_t connections;
+    uint64_t connections_per_address;
+    uint64_t blob_bytes; /* of files that come in or go out, in memory */
+    uint64_t drain_ms;
+};
+
+extern const struct setting_table gateway_settings_table;
+
+/* One place of the setting listen: "127.0.0.1:8088", "[::1]:8088" or
+ * "unix:/run/quern/gateway.sock". */
+struct gateway_place {
+    char path[108];   /* of a unix socket; "": it is an address */
+    char address[64]; /* numeric */
+    uint16_t port;
+    bool is_local; /* a unix socket or a loopback address */
+};
+
+/* Reads the next place off list, which has commas between them; false at its
+ * end, or with err at a wrong one. Clear err before the first call. */
+bool gateway_place_read(const char **list, struct gateway_place *place,
+                        struct err *err);
+
+/* What only all of the settings together say: bad_setting. */
+bool gateway_settings_check(const struct gateway_settings *settings,
+                            struct err *err);
+
+#endif

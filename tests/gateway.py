@@ -1,0 +1,126 @@
+"""quern-gateway as a process, and a client that speaks plain HTTP to it.
+
+    with Gateway(stack.redis.url, open="default") as gateway:
+        status, body = gateway.json("POST", "/v1/jobs", {"prompt": "hello"})
+"""
+
+import http.client
+import json
+import re
+import socket
+
+import servers
+
+PATIENCE_S = servers.PATIENCE_S
+
+
+class Gateway(servers.Process):
+    """Listens on a port of 127.0.0.1; settings as in QUERN_..., lower case; more:
+    other variables."""
+
+    def __init__(self, redis_url, port=0, more=None, **settings):
+        given = {"listen": f"127.0.0.1:{port}", "open": "default", **settings}
+        env = {f"QUERN_{k.upper()}": str(v) for k, v in given.items() if v is not None}
+        super().__init__(
+            [servers.binary("quern-gateway")], env={"REDIS_URL": redis_url, **env, **(more or {})}
+        )
+        self.port = None
+        self.begin()
+
+    def begin(self):
+        """Starts it, also once more, on the port that it had."""
+        if self.port:
+            self.env["QUERN_LISTEN"] = f"127.0.0.1:{self.port}"
+            open(self.log, "w").close()
+        self.start()
+        line = self.wait_for('"listening"')
+        self.port = int(re.search(r'"port": ?(\d+)', line).group(1))
+        return self
+
+    def ready(self):
+        self.wait_for('"ready"')
+        return self
+
+    def connection(self, timeout=PATIENCE_S):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def call(self, method, path, body=None, **headers):
+        """(status, headers, bytes); headers: content_type="text/plain"."""
+        connection = self.connection()
+        try:
+            names = {k.replace("_", "-"): v for k, v in headers.items()}
+            connection.request(method, path, body, names)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, method, path, body=None, **headers):
+        """(status, JSON of the answer); body: a value."""
+        if body is not None:
+            headers = {"content_type": "application/json", **headers}
+            body = json.dumps(body)
+        status, _, data = self.call(method, path, body, **headers)
+        return status, json.loads(data)
+
+    def refusal(self, method, path, body=None, **headers):
+        """(status, code, param) of an error, whose form is checked."""
+        status, answer = self.json(method, path, body, **headers)
+        assert status >= 400, answer
+        assert list(answer) == ["error"], answer
+        error = answer["error"]
+        assert list(error) == ["message", "type", "param", "code"], error
+        assert error["message"] and error["type"] and error["code"]
+        return status, error["code"], error["param"]
+
+    def follow(self, job, **given):
+        return Follower(self, job, **given)
+
+    def drain(self):
+        """It must end by itself, and ASan must have nothing to say."""
+        self.signal(servers.signal.SIGTERM)
+        assert self.child.wait(PATIENCE_S) == 0, self.end()
+
+
+class Follower:
+    """The events of a job over a raw socket, as server-sent events."""
+
+    def __init__(self, gateway, job, query="", buffer=None, **headers):
+        self.socket = socket.socket()
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.settimeout(PATIENCE_S)
+        self.socket.connect(("127.0.0.1", gateway.port))
+        lines = [f"GET /v1/jobs/{job}/events{query} HTTP/1.1", "Host: here"]
+        lines += [f"{k.replace('_', '-')}: {v}" for k, v in headers.items()]
+        self.socket.sendall("\r\n".join([*lines, "", ""]).encode())
+        self.answer = None
+        self.comments = 0
+
+    def open(self):
+        self.answer = http.client.HTTPResponse(self.socket)
+        self.answer.begin()
+        return self.answer
+
+    def events(self):
+        """Yields (id, type, data) until the stream ends."""
+        if not self.answer:
+            self.open()
+        assert self.answer.status == 200, self.answer.read()
+        assert self.answer.headers["Content-Type"] == "text/event-stream"
+        fields = {}
+        for line in self.answer:
+            line = line.decode().rstrip("\n")
+            if line.startswith(":"):
+                self.comments += 1
+            elif line:
+                name, _, value = line.partition(": ")
+                assert name not in fields, line
+                fields[name] = value
+            elif fields:
+                yield int(fields["id"]), fields["event"], json.loads(fields["data"])
+                fields = {}
+        assert not fields, fields
+
+    def close(self):
+        self.socket.close()
