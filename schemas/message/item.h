@@ -12,6 +12,10 @@
 #ifndef SCHEMAS_MESSAGE_ITEM_H
 #define SCHEMAS_MESSAGE_ITEM_H
 
+#include <stdint.h>
+
+#include "schemas/message/view.h"
+
 enum item_kind {
     ITEM_MESSAGE,
     ITEM_REASONING,
@@ -20,5 +24,13 @@ enum item_kind {
     ITEM_SEARCH,   /* a call of the web search */
 };
 extern const char *const item_kind_names[];
+
+enum { ITEM_ID_BYTES = 64 };
+
+/* The id of an item: "msg_", the 32 hexadecimal digits of the job's id, and the
+ * number in at least four more; "rs_", "fc_", "ci_", "ws_" for the other kinds.
+ * So events need not carry it. job: a valid id. */
+void item_id_write(char id[ITEM_ID_BYTES], enum item_kind kind, struct view job,
+                   uint64_t number);
 
 #endif

@@ -1,0 +1,1 @@
+unit_test(responses/response_stream producer_responses)
