@@ -197,3 +197,10 @@ def test_every_act_leaves_a_line(gateway, stack):
     acts = [(line["act"], line["outcome"]) for line in lines]
     assert ("queue.set", "done") in acts
     assert ("worker.drain", "unknown_worker") in acts
+
+
+def test_the_document_is_served(gateway):
+    document = get(gateway, "/openapi.json")
+    assert document["openapi"] == "3.1.0"
+    assert document["components"]["schemas"]["Job"]["properties"]["prompt"]
+    assert "operationId" in document["paths"]["/v1/jobs"]["post"]
