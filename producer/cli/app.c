@@ -166,14 +166,14 @@ static int show_ended(struct app *app, const struct quern_status *status)
 static json_t *json_of_waiting(struct app *app, const char *id,
                                const struct quern_status *status)
 {
-    json_t *object = json_of_status(id, status);
+    json_t *object = operate_status_json(id, status);
     struct quern_explanation job;
 
     if (quern_state_is_terminal(status->state) ||
         !quern_explain(app->quern, id, &job, NULL))
         return object;
 
-    json_t *facts = json_of_explanation(&job);
+    json_t *facts = operate_explanation_json(&job);
 
     json_object_update_missing(object, facts);
     json_decref(facts);

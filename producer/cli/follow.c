@@ -433,7 +433,7 @@ static int follow_finish(struct follower *follow)
     show_end(follow, &result);
     if (follow->app->term.json)
         json_line(json_pack("{s:s, s:o}", "type", "result", "result",
-                            json_of_result(&status)));
+                            operate_result_json(&status)));
     return status_exit(&status);
 }
 

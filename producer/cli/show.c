@@ -16,30 +16,6 @@ void json_line(json_t *object)
     term_json(stdout, text ? text : "null");
 }
 
-json_t *json_of_result(const struct quern_status *status)
-{
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    const msgpack_object *value;
-    struct view bytes = { status->result, status->result_size };
-
-    if (!status->result || !value_decode(bytes, &value, &arena, NULL))
-        return json_null();
-    return json_from_value(value);
-}
-
-json_t *json_of_status(const char *id, const struct quern_status *status)
-{
-    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "id",
-                     id, "state", quern_state_name(status->state), "expired",
-                     (int)status->expired, "attempts",
-                     (json_int_t)status->attempts, "seq",
-                     (json_int_t)status->seq, "submitted_at",
-                     (json_int_t)status->submitted_at, "started_at",
-                     (json_int_t)status->started_at, "finished_at",
-                     (json_int_t)status->finished_at, "error_code",
-                     status->error_code, "result", json_of_result(status));
-}
-
 static void show_bytes(struct app *app, const char *stream, struct view text,
                        uint64_t all)
 {

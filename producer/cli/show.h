@@ -7,20 +7,11 @@
 
 #include "producer/cli/cli.h"
 #include "producer/cli/save.h"
-#include "producer/client/quern_operate.h"
+#include "producer/client/operate_json.h"
 #include "schemas/message/result.h"
 
 /* Prints the object as one line on stdout; takes the reference. */
 void json_line(json_t *object);
-
-/* A status and its result, if any. A new reference. */
-json_t *json_of_status(const char *id, const struct quern_status *status);
-json_t *json_of_result(const struct quern_status *status);
-
-/* verb_job.c: a job of a list, and the facts of one and why it is where it is.
- * New references. */
-json_t *json_of_listed(const struct quern_listed_job *job);
-json_t *json_of_explanation(const struct quern_explanation *job);
 
 /* -------- show.c */
 

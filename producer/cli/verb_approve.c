@@ -88,7 +88,7 @@ static int list_waiting(struct app *app)
             job->due_at > listing.now ? job->due_at - listing.now : 0;
 
         if (app->term.json)
-            json_line(json_of_listed(job));
+            json_line(operate_job_json(job));
         else
             table_add(table,
                       (const char *[]){ job->id, *job->call ? job->call : "-",

@@ -14,17 +14,6 @@ enum { LIMIT = 50, PAGE = 500 };
 
 /* --- the list ------------------------------------------------------------- */
 
-static void dead_show_line(const struct quern_dead_job *dead)
-{
-    json_line(json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "id", dead->id,
-        "queue", dead->queue, "tenant", dead->tenant, "error_code",
-        dead->error_code, "attempts", (json_int_t)dead->attempts, "errors",
-        (json_int_t)dead->errors, "crashes", (json_int_t)dead->crashes,
-        "submitted_at", (json_int_t)dead->submitted_at, "finished_at",
-        (json_int_t)dead->finished_at));
-}
-
 static void dead_add_row(struct table *table, const struct quern_dead_job *dead)
 {
     char attempts[24];
@@ -75,7 +64,7 @@ static int list_dead(struct app *app)
         }
         for (size_t i = 0; i < deads.count; i++)
             if (app->term.json)
-                dead_show_line(&deads.items[i]);
+                json_line(operate_dead_json(&deads.items[i]));
             else
                 dead_add_row(table, &deads.items[i]);
         skip += deads.count;
@@ -99,18 +88,6 @@ int verb_dead_ls(struct app *app)
 }
 
 /* --- one of them ---------------------------------------------------------- */
-
-static json_t *json_of_body(const void *bytes, size_t size)
-{
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    const msgpack_object *value;
-
-    /* What came in may be anything. */
-    if (!bytes ||
-        !value_decode((struct view){ bytes, size }, &value, &arena, NULL))
-        return json_null();
-    return json_from_value(value);
-}
 
 static void show_facts(struct app *app, const struct quern_status *status,
                        json_t *result, json_t *job)
@@ -158,8 +135,8 @@ int verb_dead_show(struct app *app)
         return app_fail(app, &error);
     if (entry)
         snprintf(status.error_code, sizeof(status.error_code), "bad_entry");
-    result = json_of_result(&status);
-    job = json_of_body(bytes, size);
+    result = operate_result_json(&status);
+    job = operate_body_json(bytes, size);
     if (app->term.json)
         json_line(json_pack(
             "{s:s, s:s, s:I, s:I, s:I, s:O, s:O}", "id", id, "error_code",

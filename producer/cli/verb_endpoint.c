@@ -7,20 +7,6 @@
 #include "producer/cli/table.h"
 #include "producer/client/quern_operate.h"
 
-static void endpoint_show_line(const struct quern_endpoint *endpoint)
-{
-    json_line(json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s}",
-        "endpoint", endpoint->name, "id", endpoint->id, "host", endpoint->host,
-        "model", endpoint->model, "failures", (json_int_t)endpoint->failures,
-        "answered_at", (json_int_t)endpoint->answered_at, "failed_at",
-        (json_int_t)endpoint->failed_at, "calls", (json_int_t)endpoint->calls,
-        "paid_twice", (json_int_t)endpoint->paid_twice, "recovered",
-        (json_int_t)endpoint->recovered, "wait_ms",
-        (json_int_t)endpoint->wait_ms, "error_code", endpoint->error_code,
-        "error", endpoint->error));
-}
-
 struct number_text {
     char text[24];
 };
@@ -88,7 +74,7 @@ int verb_endpoint_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < all.count; i++)
         if (app->term.json)
-            endpoint_show_line(&all.items[i]);
+            json_line(operate_endpoint_json(&all.items[i]));
         else
             endpoint_add_row(table, &all.items[i], all.now);
     if (!app->term.json && all.count > 0)

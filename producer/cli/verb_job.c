@@ -25,24 +25,9 @@ static uint64_t ran_ms(const struct quern_listed_job *job, uint64_t now)
     return job->started_at ? since(end, job->started_at) : 0;
 }
 
-json_t *json_of_listed(const struct quern_listed_job *job)
-{
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I}",
-        "id", job->id, "state", quern_state_name(job->state), "queue",
-        job->queue, "tenant", job->tenant, "session", job->session, "worker",
-        job->worker, "reason", job->reason, "call", job->call, "error_code",
-        job->error_code, "submitted_at", (json_int_t)job->submitted_at,
-        "started_at", (json_int_t)job->started_at, "finished_at",
-        (json_int_t)job->finished_at, "attempts", (json_int_t)job->attempts,
-        "tokens", (json_int_t)job->tokens, "cost", (json_int_t)job->cost,
-        "due_at", (json_int_t)job->due_at);
-}
-
 static void show_job(const struct quern_listed_job *job, uint64_t now)
 {
-    json_t *line = json_of_listed(job);
+    json_t *line = operate_job_json(job);
 
     json_object_set_new(
         line, "age_ms",
@@ -151,23 +136,6 @@ int verb_job_ls(struct app *app)
 
 /* --- one of them ---------------------------------------------------------- */
 
-json_t *json_of_explanation(const struct quern_explanation *job)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < job->count; i++) {
-        const struct quern_fact *fact = &job->items[i];
-        struct view text = view_of(fact->text);
-
-        json_object_set_new(object, fact->name,
-                            fact->number
-                                ? json_integer(strtoll(fact->text, NULL, 10))
-                                : json_stringn(text.data, text.len));
-    }
-    json_object_set_new(object, "why", json_string(job->why));
-    return object;
-}
-
 static bool is_time(const struct quern_fact *fact)
 {
     static const char *const ends[] = { "_at", "_until", "not_before" };
@@ -225,7 +193,7 @@ int verb_job_show(struct app *app)
     if (!quern_explain(app->quern, id, &job, &error))
         return app_fail(app, &error);
     if (app->term.json) {
-        json_t *object = json_of_explanation(&job);
+        json_t *object = operate_explanation_json(&job);
 
         json_object_set_new(object, "id", json_string(id));
         json_line(object);
@@ -290,27 +258,6 @@ int verb_job_rm(struct app *app)
 
 /* --- counts of a queue by minute ------------------------------------------ */
 
-static json_t *json_of_buckets(const uint64_t *buckets)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < QUERN_BUCKETS; i++)
-        json_array_append_new(list, json_integer((json_int_t)buckets[i]));
-    return list;
-}
-
-static void show_minute(const struct quern_minute *minute)
-{
-    json_line(json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "at",
-        (json_int_t)minute->at, "started", (json_int_t)minute->started,
-        "completed", (json_int_t)minute->completed, "incomplete",
-        (json_int_t)minute->incomplete, "failed", (json_int_t)minute->failed,
-        "cancelled", (json_int_t)minute->cancelled, "tokens",
-        (json_int_t)minute->tokens, "cost", (json_int_t)minute->cost, "waits",
-        json_of_buckets(minute->waits), "runs", json_of_buckets(minute->runs)));
-}
-
 /* The bound of the bucket that the median falls into. */
 static const char *median_of(const uint64_t *buckets)
 {
@@ -374,7 +321,7 @@ int verb_queue_history(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < minutes.count; i++)
         if (app->term.json)
-            show_minute(&minutes.items[i]);
+            json_line(operate_minute_json(&minutes.items[i]));
         else
             add_minute(table, &minutes.items[i]);
     if (!app->term.json && minutes.count > 0)

@@ -9,28 +9,6 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/buf.h"
 
-static json_t *json_of_queue(const struct quern_queue *queue)
-{
-    return json_pack(
-        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:I, s:I}",
-        "queue", queue->name, "paused", (int)queue->paused, "waiting",
-        (json_int_t)queue->waiting, "may_start", (json_int_t)queue->may_start,
-        "running", (json_int_t)queue->running, "scheduled",
-        (json_int_t)queue->scheduled, "held_by_budget",
-        (json_int_t)queue->held_by_budget, "held_by_endpoint",
-        (json_int_t)queue->held_by_endpoint, "dead", (json_int_t)queue->dead,
-        "oldest_ms", (json_int_t)queue->oldest_ms, "tenants",
-        (json_int_t)queue->tenants, "max_depth", (json_int_t)queue->max_depth,
-        "tenant_depth", (json_int_t)queue->tenant_depth, "tenant_running",
-        (json_int_t)queue->tenant_running, "tenant_rate",
-        (json_int_t)queue->tenant_rate, "tenant_rate_ms",
-        (json_int_t)queue->tenant_rate_ms, "tenant_tokens",
-        (json_int_t)queue->tenant_tokens, "tenant_cost",
-        (json_int_t)queue->tenant_cost, "tenant_budget_ms",
-        (json_int_t)queue->tenant_budget_ms);
-}
-
 __attribute__((format(printf, 3, 4))) static void
 add_words(char *text, size_t size, const char *format, ...)
 {
@@ -98,7 +76,7 @@ int verb_queue_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < queues.count; i++)
         if (app->term.json)
-            json_line(json_of_queue(&queues.items[i]));
+            json_line(operate_queue_json(&queues.items[i]));
         else
             queue_add_row(table, &queues.items[i]);
     if (!app->term.json && queues.count > 0)
@@ -195,24 +173,6 @@ static void show_queue(struct pane *out, const struct quern_queue *queue)
                     "limit", term_cost(queue->tenant_cost), budget_time(queue));
 }
 
-static json_t *json_of_limits(const struct quern_tenant_limits *limits)
-{
-    json_t *tenants = json_object();
-
-    for (size_t i = 0; i < limits->count; i++) {
-        const struct quern_tenant_limit *limit = &limits->items[i];
-        json_t *one = json_object_get(tenants, limit->tenant);
-
-        if (!one) {
-            one = json_object();
-            json_object_set_new(tenants, limit->tenant, one);
-        }
-        json_object_set_new(one, limit->setting,
-                            json_integer((json_int_t)limit->value));
-    }
-    return tenants;
-}
-
 static void show_limits(struct pane *out,
                         const struct quern_tenant_limits *limits)
 {
@@ -269,9 +229,9 @@ int verb_queue_stats(struct app *app)
         return app_fail(app, &error);
     }
     if (app->term.json) {
-        json_t *line = json_of_queue(&queues.items[0]);
+        json_t *line = operate_queue_json(&queues.items[0]);
 
-        json_object_set_new(line, "limits", json_of_limits(&limits));
+        json_object_set_new(line, "limits", operate_limits_json(&limits));
         json_line(line);
     } else {
         show_queue(&app->term.out, &queues.items[0]);

@@ -39,17 +39,6 @@ static void print_time(char *text, size_t size, const char *zone_name,
     zone_free(zone);
 }
 
-static json_t *json_of_schedule(const struct quern_schedule *schedule)
-{
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:s, s:s, s:I}",
-                     "schedule", schedule->name, "spec", schedule->spec, "zone",
-                     schedule->zone, "paused", (int)schedule->paused, "next_at",
-                     (json_int_t)schedule->next_at, "last_at",
-                     (json_int_t)schedule->last_at, "last_id",
-                     schedule->last_id, "refused", schedule->refused,
-                     "created_at", (json_int_t)schedule->created_at);
-}
-
 /* "3 hours"; of what is due "now". */
 static const char *time_until(uint64_t at, uint64_t now)
 {
@@ -98,7 +87,7 @@ int verb_schedule_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < schedules.count; i++)
         if (app->term.json)
-            json_line(json_of_schedule(&schedules.items[i]));
+            json_line(operate_schedule_json(&schedules.items[i]));
         else
             schedule_add_row(table, &schedules.items[i], schedules.now);
     if (!app->term.json && schedules.count > 0)
@@ -328,7 +317,7 @@ static int show_schedule(struct app *app, const struct quern_schedule *schedule,
             : json_null();
 
     if (app->term.json) {
-        json_t *object = json_of_schedule(schedule);
+        json_t *object = operate_schedule_json(schedule);
 
         json_object_set_new(object, "job", job);
         json_line(object);

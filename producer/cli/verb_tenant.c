@@ -7,24 +7,6 @@
 #include "producer/client/quern_operate.h"
 #include "schemas/message/buf.h"
 
-static void tenant_show_line(const struct quern_tenant *tenant)
-{
-    json_line(json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I}",
-        "tenant", tenant->name, "queue", tenant->queue, "waiting",
-        (json_int_t)tenant->waiting, "running", (json_int_t)tenant->running,
-        "scheduled", (json_int_t)tenant->scheduled, "tokens",
-        (json_int_t)tenant->tokens, "cost", (json_int_t)tenant->cost, "budget",
-        (int)tenant->budget, "tenant_depth", (json_int_t)tenant->tenant_depth,
-        "tenant_running", (json_int_t)tenant->tenant_running, "tenant_rate",
-        (json_int_t)tenant->tenant_rate, "tenant_rate_ms",
-        (json_int_t)tenant->tenant_rate_ms, "tenant_tokens",
-        (json_int_t)tenant->tenant_tokens, "tenant_cost",
-        (json_int_t)tenant->tenant_cost, "tenant_budget_ms",
-        (json_int_t)tenant->tenant_budget_ms));
-}
-
 /* "4 at once, 90000 tokens a day". */
 static void write_limits(const struct quern_tenant *tenant, struct buf *out)
 {
@@ -95,7 +77,7 @@ int verb_tenant_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < tenants.count; i++)
         if (app->term.json)
-            tenant_show_line(&tenants.items[i]);
+            json_line(operate_tenant_json(&tenants.items[i]));
         else
             tenant_add_row(table, &tenants.items[i]);
     if (!app->term.json && tenants.count > 0)

@@ -16,43 +16,6 @@ static const char *mode_of(const struct quern_worker *worker)
     return *worker->mode ? worker->mode : "-";
 }
 
-static json_t *jobs_json(const struct quern_worker *worker)
-{
-    struct view rest = view_of(worker->jobs ? worker->jobs : "");
-    json_t *jobs = json_array();
-
-    while (rest.len > 0) {
-        const char *end = memchr(rest.data, ' ', rest.len);
-        size_t len = end ? (size_t)(end - rest.data) : rest.len;
-        size_t past = len + (end != NULL);
-
-        json_array_append_new(jobs, json_stringn(rest.data, len));
-        rest = (struct view){ rest.data + past, rest.len - past };
-    }
-    return jobs;
-}
-
-static json_t *executor_json(const struct quern_worker *worker)
-{
-    return json_pack("{s:s, s:b, s:s, s:s, s:I}", "socket", worker->executor,
-                     "away", (int)(*worker->executor_away != '\0'), "reason",
-                     worker->executor_away, "text", worker->executor_reason,
-                     "away_since", (json_int_t)worker->executor_away_since);
-}
-
-static void worker_show_line(const struct quern_worker *worker)
-{
-    json_line(json_pack(
-        "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:o, s:I, s:I}",
-        "worker", worker->name, "host", worker->host, "pid",
-        (json_int_t)worker->pid, "version", worker->version, "mode",
-        worker->mode, "draining", (int)worker->draining, "queues",
-        worker->queues, "slots", (json_int_t)worker->slots, "running",
-        (json_int_t)worker->running, "jobs", jobs_json(worker), "executor",
-        executor_json(worker), "started_at", (json_int_t)worker->started_at,
-        "seen_at", (json_int_t)worker->seen_at));
-}
-
 /* "ready", "none", "absent 5m". */
 static void print_executor(const struct quern_worker *worker, uint64_t now,
                            char *text, size_t size)
@@ -128,7 +91,7 @@ int verb_worker_ls(struct app *app)
     table = table_new(columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < workers.count; i++)
         if (app->term.json)
-            worker_show_line(&workers.items[i]);
+            json_line(operate_worker_json(&workers.items[i]));
         else
             worker_add_row(table, &workers.items[i], workers.now);
     if (!app->term.json && workers.count > 0)

@@ -62,7 +62,10 @@ static size_t path_length(const struct err *err)
         is_about_member |= strcmp(err->code, codes[i]) == 0;
     for (size_t i = 0; i < sizeof(behind) / sizeof(behind[0]); i++)
         goes_on |= view_starts(view_of(err->text + len), behind[i]);
-    return is_about_member && goes_on ? len : 0;
+    return is_about_member && goes_on &&
+                   !view_starts(view_of(err->text), "there is ")
+               ? len
+               : 0;
 }
 
 void api_error_answer(struct http_exchange *exchange, unsigned int status,

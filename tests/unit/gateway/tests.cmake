@@ -1,4 +1,5 @@
 unit_test(gateway/multipart producer_http)
+unit_test(gateway/openapi producer_gateway)
 
 # A small server on the gateway's HTTP, which pytest drives over raw sockets.
 add_executable(echo_server unit/gateway/echo_server.c)

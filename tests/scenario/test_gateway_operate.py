@@ -1,0 +1,205 @@
+"""quern-gateway for operators: queues, workers, dead jobs, schedules, sessions."""
+
+import json
+
+import pytest
+from gateway import Gateway
+from servers import wait_until
+from stack import Stack
+
+TENANT = "acme"
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack() as stack:
+        stack.consumer()
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def gateway(stack):
+    with Gateway(stack.redis.url) as gateway:
+        gateway.ready()
+        yield gateway
+        gateway.drain()
+
+
+@pytest.fixture(scope="module")
+def other(stack):
+    with Gateway(stack.redis.url, open=TENANT) as gateway:
+        yield gateway.ready()
+        gateway.drain()
+
+
+def get(gateway, path, status=200):
+    got, answer = gateway.json("GET", path)
+    assert got == status, answer
+    return answer
+
+
+def act(gateway, method, path, body=None, status=200):
+    got, answer = gateway.json(method, path, body)
+    assert got == status, answer
+    return answer
+
+
+def run(gateway, stack, **job):
+    job = act(gateway, "POST", "/v1/jobs", job, 201)["id"]
+    return job, stack.result(job)
+
+
+def dead_job(gateway, stack, **job):
+    stack.model.script([{"status": 400, "body": {"error": {"message": "no"}}}])
+    job, result = run(gateway, stack, prompt="x", **job)
+    assert result["status"] == "failed", result
+    return job
+
+
+def test_queues_are_listed_set_and_paused(gateway, stack):
+    act(gateway, "PATCH", "/v1/queues/slow", {"max_depth": 5, "tenant_running:a": 2})
+    shown = get(gateway, "/v1/queues/slow")
+    assert shown["max_depth"] == 5 and shown["limits"] == {"a": {"tenant_running": 2}}
+    assert "slow" in [q["queue"] for q in get(gateway, "/v1/queues")["queues"]]
+    assert act(gateway, "POST", "/v1/queues/slow/pause")["paused"] is True
+    for _ in range(3):
+        act(gateway, "POST", "/v1/jobs", {"prompt": "x", "queue": "slow"}, 201)
+    scale = get(gateway, "/v1/scale?queue=slow")
+    assert scale == {"ready": 0, "waiting": 3, "running": 0, "total": 0}
+    dry = act(gateway, "POST", "/v1/queues/slow/purge", {"dry_run": True})
+    assert dry == {"jobs": 3, "dry_run": True, "more": False}
+    assert act(gateway, "POST", "/v1/queues/slow/purge")["jobs"] == 3
+    assert act(gateway, "POST", "/v1/queues/slow/resume")["paused"] is False
+    cleared = act(gateway, "PATCH", "/v1/queues/slow", {"max_depth": None})
+    assert cleared["max_depth"] == 0
+    assert get(gateway, "/v1/scale")["total"] >= 0
+
+
+def test_figures_and_tenants(gateway, stack):
+    run(gateway, stack, kind="code", cells=["1"])
+    minutes = get(gateway, "/v1/queues/default/figures")["minutes"]
+    assert sum(m["completed"] for m in minutes) >= 1
+    newer = f"/v1/queues/default/figures?since={minutes[-1]['at']}"
+    assert get(gateway, newer)["minutes"][0]["at"] == minutes[-1]["at"]
+    assert isinstance(get(gateway, "/v1/tenants?queue=default")["tenants"], list)
+
+
+def test_workers_and_endpoints(gateway, stack):
+    [worker] = get(gateway, "/v1/workers")["workers"]
+    assert worker["slots"] > 0 and worker["draining"] is False
+    path = f"/v1/workers/{worker['worker']}/drain"
+    assert act(gateway, "POST", path, {"drain": False})["draining"] is False
+    assert gateway.refusal("POST", "/v1/workers/nobody/drain") == (
+        404,
+        "unknown_worker",
+        None,
+    )
+    assert isinstance(get(gateway, "/v1/endpoints")["endpoints"], list)
+
+
+def test_the_dead_are_shown_run_again_and_removed(gateway, stack):
+    job = dead_job(gateway, stack)
+    listed = get(gateway, "/v1/dead?queue=default&limit=500")
+    assert job in [d["id"] for d in listed["dead"]] and listed["total"] >= 1
+    shown = get(gateway, f"/v1/dead/{job}")
+    assert shown["error_code"] == "model_rejected"
+    assert shown["job"]["prompt"] == "x" and shown["result"]["status"] == "failed"
+    stack.model.script([{"text": "well"}])
+    path = f"/v1/dead/{job}/requeue"
+    assert act(gateway, "POST", path, {"anew": True})["state"] == "queued"
+    wait_until(lambda: get(gateway, f"/v1/jobs/{job}")["state"] == "completed")
+    assert gateway.refusal("POST", path)[:2] == (409, "not_dead")
+    gone = dead_job(gateway, stack)
+    assert act(gateway, "DELETE", f"/v1/dead/{gone}")["removed"] is True
+    assert gateway.refusal("GET", f"/v1/dead/{gone}")[:2] == (404, "unknown_job")
+
+
+def test_schedules(gateway, stack):
+    path = "/v1/schedules/nightly"
+    job = {"kind": "code", "cells": ["6 * 7"]}
+    act(gateway, "PUT", path, {"spec": "@daily", "zone": "Europe/Berlin", "job": job})
+    [shown] = get(gateway, "/v1/schedules")["schedules"]
+    assert (shown["schedule"], shown["zone"]) == ("nightly", "Europe/Berlin")
+    assert act(gateway, "POST", f"{path}/pause")["paused"] is True
+    made = act(gateway, "POST", f"{path}/run", status=201)
+    assert stack.result(made["id"])["cells"][0]["result"] == "42"
+    assert act(gateway, "POST", f"{path}/resume")["paused"] is False
+    assert act(gateway, "DELETE", path)["removed"] is True
+    assert gateway.refusal("DELETE", path)[:2] == (404, "unknown_schedule")
+    for body, word in [
+        ({"spec": "@daily"}, "job"),
+        ({"spec": "never", "job": job}, None),
+        ({"spec": 7, "job": job}, "spec"),
+        ({"spec": "@daily", "job": job, "colour": 1}, None),
+        ({"spec": "@daily", "zone": "Moon/Base", "job": job}, None),
+    ]:
+        status, code, param = gateway.refusal("PUT", path, body)
+        assert (status, code) == (400, "bad_field") and param in (word, "schedule", "zone", None)
+
+
+def test_sessions_are_of_the_tenant_and_show_no_blobs(gateway, other, stack):
+    run(
+        gateway,
+        stack,
+        kind="code",
+        session="lab",
+        cells=["x = 1\nopen('a.txt', 'w').write('a')"],
+    )
+    shown = get(gateway, "/v1/sessions/lab")
+    assert shown["name"] == "lab" and shown["files"][0]["name"] == "a.txt"
+    text = json.dumps(shown)
+    assert "blob" not in text and "picture" not in shown and "history" not in shown
+    assert "lab" in [s["name"] for s in get(gateway, "/v1/sessions")["sessions"]]
+    assert get(other, "/v1/sessions") == {"sessions": []}
+    unknown = other.refusal("GET", "/v1/sessions/nothing")
+    assert other.refusal("GET", "/v1/sessions/lab") == unknown
+    assert unknown[:2] == (404, "unknown_session")
+
+
+def test_a_job_is_explained(gateway, stack):
+    act(gateway, "POST", "/v1/queues/held/pause", status=404)
+    act(gateway, "PATCH", "/v1/queues/held", {"paused": True})
+    job = act(gateway, "POST", "/v1/jobs", {"prompt": "x", "queue": "held"}, 201)["id"]
+    assert "paused" in get(gateway, f"/v1/jobs/{job}/explain")["why"]
+    act(gateway, "POST", "/v1/queues/held/purge")
+
+
+@pytest.mark.parametrize(
+    "method, path, body, status, param",
+    [
+        ("PATCH", "/v1/queues/q", {}, 400, None),
+        ("PATCH", "/v1/queues/q", {"max_depth": [1]}, 400, "max_depth"),
+        ("PATCH", "/v1/queues/q", {"colour": 1}, 400, None),
+        ("PATCH", "/v1/queues/%20", {"max_depth": 1}, 400, "queue"),
+        ("POST", "/v1/queues/default/purge", {"dry_run": 1}, 400, "dry_run"),
+        ("POST", "/v1/queues/default/purge", {"dryrun": True}, 400, None),
+        ("POST", "/v1/queues/nobody-named-it/pause", None, 404, None),
+        ("GET", "/v1/queues/nobody-named-it", None, 404, None),
+        ("GET", "/v1/queues/default/figures?since=x", None, 400, "since"),
+        ("GET", "/v1/dead?limit=501", None, 400, "limit"),
+        ("GET", "/v1/dead?colour=1", None, 400, "colour"),
+        ("GET", "/v1/dead/none-such", None, 404, None),
+        ("GET", "/v1/sessions/" + "x" * 200, None, 404, None),
+        ("GET", "/v1/queues/" + "x" * 1000, None, 404, None),
+    ],
+)
+def test_bad_input(gateway, method, path, body, status, param):
+    got = gateway.refusal(method, path, body)
+    assert (got[0], got[2]) == (status, param), got
+
+
+def test_every_act_leaves_a_line(gateway, stack):
+    act(gateway, "PATCH", "/v1/queues/noted", {"max_depth": 7})
+    gateway.refusal("POST", "/v1/workers/noted/drain")
+    lines = [json.loads(line) for line in open(gateway.log) if '"audit"' in line]
+    lines = [line for line in lines if line.get("what") == "audit" or "act" in line]
+    acts = [(line["act"], line["outcome"]) for line in lines]
+    assert ("queue.set", "done") in acts
+    assert ("worker.drain", "unknown_worker") in acts
+
+
+def test_the_document_is_served(gateway):
+    document = get(gateway, "/openapi.json")
+    assert document["openapi"] == "3.1.0"
+    assert document["components"]["schemas"]["Job"]["properties"]["prompt"]
+    assert "operationId" in document["paths"]["/v1/jobs"]["post"]
