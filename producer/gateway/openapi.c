@@ -36,8 +36,8 @@ static void move_references(json_t *json, const char *name)
         move_references(value, name);
 }
 
-static void add_schema(json_t *schemas, const char *name,
-                       const struct schema *table)
+static void openapi_add_schema(json_t *schemas, const char *name,
+                               const struct schema *table)
 {
     json_t *schema = json_schema(table);
 
@@ -47,9 +47,9 @@ static void add_schema(json_t *schemas, const char *name,
 }
 
 /* A job over HTTP needs no version and no id. */
-static void add_job(json_t *schemas)
+static void openapi_add_job(json_t *schemas)
 {
-    add_schema(schemas, "Job", &schema_job);
+    openapi_add_schema(schemas, "Job", &schema_job);
     json_object_del(json_object_get(schemas, "Job"), "required");
 }
 
@@ -62,9 +62,9 @@ json_t *openapi_json(void)
 
     if (!schemas)
         abort();
-    add_job(schemas);
-    add_schema(schemas, "Result", &schema_result);
-    add_schema(schemas, "Event", &schema_event);
+    openapi_add_job(schemas);
+    openapi_add_schema(schemas, "Result", &schema_result);
+    openapi_add_schema(schemas, "Event", &schema_event);
     return document;
 }
 

@@ -143,8 +143,8 @@ static json_t *field_document(const struct field *field, json_t *definitions)
 }
 
 /* Fills json with what the schema says of its map. */
-static void describe(json_t *json, const struct schema *schema,
-                     json_t *definitions)
+static void schema_describe(json_t *json, const struct schema *schema,
+                            json_t *definitions)
 {
     json_t *properties = json_object();
     json_t *required = json_array();
@@ -177,7 +177,7 @@ static void define(json_t *definitions, const struct schema *schema)
         return;
     json = json_object();
     put(definitions, schema->name, json);
-    describe(json, schema, definitions);
+    schema_describe(json, schema, definitions);
 }
 
 json_t *json_schema(const struct schema *schema)
@@ -188,6 +188,6 @@ json_t *json_schema(const struct schema *schema)
     put(json, "$schema",
         json_string("https://json-schema.org/draft/2020-12/schema"));
     put(json, "title", json_string(schema->name));
-    describe(json, schema, definitions);
+    schema_describe(json, schema, definitions);
     return put(json, "$defs", definitions);
 }

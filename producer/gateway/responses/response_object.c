@@ -47,7 +47,7 @@ bool response_id_read(struct view id, char job[37])
 
 /* The API has no word for a job that waits for its next try, or for a person:
  * it goes on. */
-static const char *status_of(int state)
+static const char *response_status(int state)
 {
     switch (state) {
     case STATE_SCHEDULED:
@@ -147,8 +147,8 @@ json_t *response_object(const struct wire_job *job,
     object = json_pack(
         "{s:s, s:s, s:I, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "id", id,
         "object", "response", "created_at", (json_int_t)job->created_at,
-        "status", status_of(state->state), "background", (int)job->background,
-        "completed_at",
+        "status", response_status(state->state), "background",
+        (int)job->background, "completed_at",
         state->state == STATE_COMPLETED
             ? json_integer((json_int_t)(state->finished_at / 1000))
             : json_null(),

@@ -79,8 +79,8 @@ static void send_response(struct response_stream *stream, const char *type,
 }
 
 /* "item_id" and "output_index", and with content "content_index": 0. */
-static json_t *place_of(const struct response_stream *stream,
-                        const struct open_item *item, const char *content)
+static json_t *stream_place(const struct response_stream *stream,
+                            const struct open_item *item, const char *content)
 {
     char id[ITEM_ID_BYTES];
     json_t *json;
@@ -96,7 +96,7 @@ static json_t *place_of(const struct response_stream *stream,
 static void send_plain(struct response_stream *stream,
                        const struct open_item *item, const char *type)
 {
-    send_event(stream, type, place_of(stream, item, NULL));
+    send_event(stream, type, stream_place(stream, item, NULL));
 }
 
 static json_t *text_json(struct view text)
@@ -127,7 +127,7 @@ static void send_delta(struct response_stream *stream,
                        const struct open_item *item, const char *type,
                        const char *content, struct view text)
 {
-    json_t *json = place_of(stream, item, content);
+    json_t *json = stream_place(stream, item, content);
 
     json_object_set_new(json, "delta", text_json(text));
     if (item->kind == ITEM_MESSAGE)
@@ -198,7 +198,7 @@ static void show_message(struct response_stream *stream, struct open_item *item)
 {
     json_t *json =
         wire_message(stream->job, item->number, "in_progress", VIEW(""), NULL);
-    json_t *place = place_of(stream, item, "content_index");
+    json_t *place = stream_place(stream, item, "content_index");
 
     json_array_clear(json_object_get(json, "content"));
     send_item(stream, item, "response.output_item.added", json);
@@ -209,7 +209,7 @@ static void show_message(struct response_stream *stream, struct open_item *item)
 static void show_reasoning(struct response_stream *stream,
                            struct open_item *item)
 {
-    json_t *place = place_of(stream, item, "summary_index");
+    json_t *place = stream_place(stream, item, "summary_index");
 
     send_item(stream, item, "response.output_item.added",
               wire_reasoning(stream->job, item->number, VIEW("")));
@@ -220,7 +220,7 @@ static void show_reasoning(struct response_stream *stream,
 static void show_code(struct response_stream *stream, struct open_item *item)
 {
     struct view code = buf_view(&item->text);
-    json_t *done = place_of(stream, item, NULL);
+    json_t *done = stream_place(stream, item, NULL);
 
     send_item(
         stream, item, "response.output_item.added",
@@ -310,7 +310,7 @@ static void send_annotations(struct response_stream *stream,
     size_t i;
 
     json_array_foreach(annotations, i, annotation) {
-        json_t *json = place_of(stream, item, "content_index");
+        json_t *json = stream_place(stream, item, "content_index");
 
         json_object_set_new(json, "annotation_index",
                             json_integer((json_int_t)i));
@@ -333,11 +333,11 @@ static void close_message(struct response_stream *stream,
     annotations = valid ? take_citations(stream, text) : json_array();
     show_item(stream, item);
     send_annotations(stream, item, annotations);
-    done = place_of(stream, item, "content_index");
+    done = stream_place(stream, item, "content_index");
     json_object_set_new(done, "text", text_json(text));
     json_object_set_new(done, "logprobs", json_array());
     send_event(stream, "response.output_text.done", done);
-    part = place_of(stream, item, "content_index");
+    part = stream_place(stream, item, "content_index");
     json_object_set_new(part, "part",
                         wire_text_part(text, json_incref(annotations)));
     send_event(stream, "response.content_part.done", part);
@@ -361,10 +361,10 @@ static void close_reasoning(struct response_stream *stream,
         send_delta(stream, item, "response.reasoning_summary_text.delta",
                    "summary_index", text);
     }
-    done = place_of(stream, item, "summary_index");
+    done = stream_place(stream, item, "summary_index");
     json_object_set_new(done, "text", text_json(text));
     send_event(stream, "response.reasoning_summary_text.done", done);
-    part = place_of(stream, item, "summary_index");
+    part = stream_place(stream, item, "summary_index");
     json_object_set_new(part, "part", wire_summary_part(text));
     send_event(stream, "response.reasoning_summary_part.done", part);
     json = wire_reasoning(stream->job, item->number, text);
@@ -558,7 +558,7 @@ static void on_function(struct response_stream *stream,
                             data->tool, VIEW("")));
     send_delta(stream, &item, "response.function_call_arguments.delta", NULL,
                data->text);
-    done = place_of(stream, &item, NULL);
+    done = stream_place(stream, &item, NULL);
     json_object_set_new(done, "name", text_json(data->tool));
     json_object_set_new(done, "arguments", text_json(data->text));
     send_event(stream, "response.function_call_arguments.done", done);
@@ -584,7 +584,7 @@ static struct open_item *find_call(struct response_stream *stream,
 }
 
 /* {"query": "..."}, as it was written. */
-static void add_query(struct buf *out, struct view arguments)
+static void stream_add_query(struct buf *out, struct view arguments)
 {
     json_t *json = json_loadb(arguments.data, arguments.len, 0, NULL);
     const json_t *query = json_object_get(json, "query");
@@ -611,7 +611,7 @@ static struct open_item *begin_call(struct response_stream *stream,
     if (item->kind == ITEM_CODE)
         buf_add(&item->text, data->code);
     else
-        add_query(&item->text, data->text);
+        stream_add_query(&item->text, data->text);
     show_item(stream, item);
     return item;
 }
