@@ -1,5 +1,5 @@
-/* operate_json.h - what operators see, as JSON: the same members from the command
- * line (--json) and from the gateway.
+/* operate_json.h - what operators see, as JSON: the same members from the
+ * command line (--json) and from the gateway.
  *
  * Each function returns a new reference. The members are those of the structs
  * in quern_operate.h; the help of the verbs describes them. */
