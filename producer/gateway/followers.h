@@ -30,6 +30,9 @@ struct job_follower_events {
      * go on. Borrowed. is_last: no callback comes any more, and the follower is
      * freed; event is NULL when the last one had been given before. */
     void (*on_event)(void *owner, struct http_bytes *event, bool is_last);
+    /* In the place of on_event: the event as Redis has it, MessagePack. Empty:
+     * as event NULL. May be NULL. */
+    void (*on_bytes)(void *owner, struct view event, bool is_last);
     /* Nothing more can come (the job has expired, its stream has bad bytes):
      * freed as well. */
     void (*on_failed)(void *owner, const struct err *why);

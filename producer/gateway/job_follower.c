@@ -88,13 +88,19 @@ static void job_follower_fail(struct job_follower *follower,
     follower->events->on_failed(follower->owner, why);
 }
 
-/* False: the follower is over. */
-static bool give_bytes(struct job_follower *follower, struct http_bytes *bytes,
-                       bool is_last)
+/* The event as it is, and as it was encoded for those who want it so. False:
+ * the follower is over. */
+static bool give_bytes(struct job_follower *follower, struct view raw,
+                       struct http_bytes *bytes, bool is_last)
 {
+    const struct job_follower_events *events = follower->events;
+
     if (is_last)
         job_follower_end(follower);
-    follower->events->on_event(follower->owner, bytes, is_last);
+    if (events->on_bytes)
+        events->on_bytes(follower->owner, raw, is_last);
+    else
+        events->on_event(follower->owner, bytes, is_last);
     return !follower->is_over;
 }
 
@@ -102,6 +108,9 @@ static bool give_event(struct job_follower *follower,
                        const struct quern_event *given)
 {
     struct view bytes = { given->bytes, given->size };
+
+    if (follower->events->on_bytes)
+        return give_bytes(follower, bytes, NULL, given->terminal);
     struct http_bytes *made =
         encode_event(follower->feed, follower->job->last, given->type, bytes);
     struct err bad;
@@ -114,7 +123,7 @@ static bool give_event(struct job_follower *follower,
         job_follower_fail(follower, &bad);
         return false;
     }
-    goes_on = give_bytes(follower, made, given->terminal);
+    goes_on = give_bytes(follower, bytes, made, given->terminal);
     http_bytes_free(made);
     return goes_on;
 }
@@ -172,7 +181,7 @@ static void job_follower_step(struct job_follower *follower,
             ask_result(follower);
             return;
         case FOLLOWED_END:
-            give_bytes(follower, NULL, true);
+            give_bytes(follower, (struct view){ "", 0 }, NULL, true);
             return;
         case FOLLOWED_FAILED:
             job_follower_fail(follower, err);
@@ -351,20 +360,21 @@ struct heard_event {
 
 static void pass_on(struct job_follower *follower, struct heard_event *heard)
 {
+    bool raw = follower->events->on_bytes;
     enum followed_outcome outcome =
         followed_job_weigh(follower->job, heard->seq, heard->print);
 
     if (outcome == FOLLOWED_QUIET)
         return;
-    if (outcome == FOLLOWED_EVENT && !heard->made)
+    if (outcome == FOLLOWED_EVENT && !heard->made && !raw)
         heard->made =
             encode_event(follower->feed, heard->seq, heard->type, heard->bytes);
-    if (outcome != FOLLOWED_EVENT || !heard->made) {
+    if (outcome != FOLLOWED_EVENT || (!heard->made && !raw)) {
         job_follower_wake(follower);
         return;
     }
     followed_job_pass(follower->job, heard->seq, heard->print);
-    give_bytes(follower, heard->made, heard->is_last);
+    give_bytes(follower, heard->bytes, heard->made, heard->is_last);
 }
 
 static bool hear_event(struct heard_event *heard, struct view bytes)

@@ -139,7 +139,23 @@ static const struct setting rows[] = {
       .normal = "256M",
       .about = "Memory for all files that come in or go out; when it is used "
                "up, further ones are answered 503." },
+    { .name = "response-ttl",
+      .group = "Responses API",
+      .type = SETTING_TIME,
+      .offset = AT(response_ttl_ms),
+      .min = 60 * 1000,
+      .max = UINT64_C(400) * 24 * HOUR_MS,
+      .normal = "7d",
+      .about = "How long a response can be read: what was asked is kept for "
+               "this time, what came of it as long as the job's result." },
+    { .name = "whole-turns",
+      .type = SETTING_SWITCH,
+      .offset = AT(whole_turns),
+      .normal = "off",
+      .about = "Stream a text only when its turn is complete, so that nothing "
+               "is ever taken back." },
     { .name = "drain",
+      .group = "Leaving",
       .type = SETTING_TIME,
       .offset = AT(drain_ms),
       .max = HOUR_MS,

@@ -23,7 +23,9 @@ struct gateway_settings {
 
     uint64_t connections;
     uint64_t connections_per_address;
-    uint64_t blob_bytes; /* of files that come in or go out, in memory */
+    uint64_t blob_bytes;      /* of files that come in or go out, in memory */
+    uint64_t response_ttl_ms; /* what a client asked is kept */
+    bool whole_turns;         /* a text is streamed when it is certain */
     uint64_t drain_ms;
 };
 

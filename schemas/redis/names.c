@@ -264,3 +264,8 @@ struct key names_result(const struct names *names, struct view id)
 {
     return of_job(names, "result", id);
 }
+
+struct key names_asked(const struct names *names, struct view id)
+{
+    return of_job(names, "asked", id);
+}

@@ -162,5 +162,6 @@ struct key names_body(const struct names *names, struct view id);
 struct key names_journal(const struct names *names, struct view id);
 struct key names_events(const struct names *names, struct view id);
 struct key names_result(const struct names *names, struct view id);
+struct key names_asked(const struct names *names, struct view id);
 
 #endif

@@ -62,8 +62,10 @@ static void on_beat(void *owner, struct http_bytes *comment)
     http_stream_send(reader->stream, comment);
 }
 
-static const struct job_follower_events followed = { on_event, on_failed,
-                                                     may_send, on_beat };
+static const struct job_follower_events followed = { .on_event = on_event,
+                                                     .on_failed = on_failed,
+                                                     .may_send = may_send,
+                                                     .on_beat = on_beat };
 
 static void on_stream_gone(void *owner, enum http_gone why)
 {

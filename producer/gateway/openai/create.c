@@ -1,0 +1,328 @@
+/* create.c - POST /v1/responses: a job, and its response.
+ *
+ *   read --> the response before it, if it goes on --> what is asked is kept
+ *        --> submit --> object (background) | stream | wait for the end
+ *
+ * What is asked is kept before the job is submitted, so that no job is without
+ * it; when the submit fails, it expires by itself. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "producer/client/draft.h"
+#include "producer/client/fleet.h"
+#include "producer/gateway/fleet_links.h"
+#include "producer/gateway/native/api_job.h"
+#include "producer/gateway/openai/openai.h"
+#include "producer/gateway/responses/response_request.h"
+#include "schemas/json/convert.h"
+#include "schemas/redis/reply.h"
+
+/* The state of the request until the job stands. kept_response first, for
+ * openai_show(). */
+struct creation {
+    struct kept_response kept;
+    struct response_request asked;
+    struct draft draft;
+    char container[40];
+    char previous[37]; /* the job of the response before; "": none */
+    bool fresh, existed;
+    struct quern_id id;
+};
+
+static void creation_free(void *state)
+{
+    struct creation *creation = state;
+
+    kept_response_finish(&creation->kept);
+    response_request_finish(&creation->asked);
+    draft_finish(&creation->draft);
+    free(creation);
+}
+
+/* --------------------------------------------------------------- the answer */
+
+static struct kept_response *take_kept(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    struct kept_response *kept = malloc(sizeof(*kept));
+
+    if (!kept)
+        abort();
+    kept_response_init(kept, request->gateway, view_of(creation->kept.job),
+                       json_incref(creation->kept.asked));
+    return kept;
+}
+
+static void answer_created(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    const struct response_request *asked = &creation->asked;
+
+    if (asked->stream)
+        response_reader_stream(request, take_kept(request), -1,
+                               asked->obfuscate, !asked->background);
+    else if (asked->background)
+        openai_show(request);
+    else
+        response_reader_wait(request);
+}
+
+static void on_submitted(struct api_request *request, const redisReply *reply,
+                         const struct err *lost)
+{
+    struct creation *creation = request->state;
+    struct err err;
+
+    if (lost)
+        err = *lost;
+    if (reply && draft_submitted(reply, creation->fresh, &creation->id,
+                                 &creation->existed, &err)) {
+        json_t *asked = json_incref(creation->kept.asked);
+
+        kept_response_finish(&creation->kept);
+        kept_response_init(&creation->kept, request->gateway,
+                           view_of(creation->id.text), asked);
+        answer_created(request);
+        return;
+    }
+    api_request_refuse(request, &err);
+}
+
+/* --------------------------------------------------------------- submitting */
+
+static bool find_partition(void *owner, struct view tenant,
+                           unsigned int *partition, struct err *err)
+{
+    const struct gateway *gateway = owner;
+
+    (void)err; /* that it is known was checked before */
+    *partition =
+        names_partition(tenant, fleet_links_partitions(gateway->links));
+    return true;
+}
+
+static void submit_draft(struct api_request *request, const redisReply *reply)
+{
+    struct creation *creation = request->state;
+    struct command command;
+
+    (void)reply;
+    draft_command(&command, &request->gateway->names, &creation->draft);
+    api_request_ask(request, kept_response_partition(&creation->kept), &command,
+                    on_submitted);
+    command_finish(&command);
+}
+
+/* What the response object repeats, and what is needed to make it. */
+static json_t *asked_json(const struct creation *creation)
+{
+    const struct response_request *asked = &creation->asked;
+
+    return json_pack("{s:I, s:b, s:b, s:s, s:O}", "created_at",
+                     (json_int_t)time(NULL), "background",
+                     (int)asked->background, "with_outputs",
+                     (int)asked->with_outputs, "container", creation->container,
+                     "asked", asked->asked);
+}
+
+static void keep_asked(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    struct view id = view_of(creation->draft.id.text);
+    struct key key = names_asked(&request->gateway->names, id);
+    json_t *asked = asked_json(creation);
+    CLEANUP(cleanup_free) char *text = json_dumps(asked, JSON_COMPACT);
+    struct command command;
+
+    kept_response_init(&creation->kept, request->gateway, id, asked);
+    command_init(&command, "SET");
+    command_add(&command, key_view(&key));
+    command_add_text(&command, text);
+    command_add_text(&command, "PX");
+    command_add_uint(&command, request->gateway->settings.response_ttl_ms);
+    api_request_call(request, kept_response_partition(&creation->kept),
+                     &command, submit_draft);
+    command_finish(&command);
+}
+
+/* A container is a session, which is made when the first cell runs. Without a
+ * name the container goes on that the response before has used, else it is a
+ * new one. */
+static void choose_container(struct creation *creation)
+{
+    const struct response_request *asked = &creation->asked;
+    unsigned char random[16];
+    size_t len;
+
+    if (!asked->wants_code)
+        return;
+    if (asked->container.len > 0 &&
+        asked->container.len < sizeof(creation->container))
+        view_copy(creation->container, sizeof(creation->container),
+                  asked->container);
+    if (creation->container[0] == '\0') {
+        if (getrandom(random, sizeof(random), 0) != sizeof(random))
+            abort();
+        len = (size_t)snprintf(creation->container, sizeof(creation->container),
+                               "cntr_");
+        for (size_t i = 0; i < sizeof(random); i++)
+            len += (size_t)snprintf(creation->container + len,
+                                    sizeof(creation->container) - len, "%02x",
+                                    random[i]);
+    }
+    json_object_set_new(asked->job, "session",
+                        json_string(creation->container));
+    json_object_set_new(asked->job, "history", json_string("off"));
+}
+
+/* NULL: the header is not there. False: answered. */
+static bool read_key(struct api_request *request, char **key)
+{
+    struct view value;
+    struct err err;
+
+    *key = NULL;
+    if (!http_request_value(request->exchange, "Idempotency-Key", &value,
+                            &err)) {
+        api_request_refuse(request, &err);
+        return false;
+    }
+    if (value.len > 0)
+        *key = view_dup(value);
+    return true;
+}
+
+static void submit_job_of(struct api_request *request)
+{
+    static const struct quern_id none;
+    struct creation *creation = request->state;
+    const struct draft_finder finder = { find_partition, request->gateway };
+    CLEANUP(cleanup_free) char *key = NULL;
+    json_t *job = creation->asked.job;
+    struct err err;
+
+    if (!read_key(request, &key))
+        return;
+    const struct quern_submit_options options = { .idempotency_key = key };
+    choose_container(creation);
+    json_object_set_new(job, "tenant", json_string(request->caller.tenant));
+    if (!draft_read_object(&creation->draft, &finder, job, &options, &none,
+                           &err)) {
+        api_request_refuse(request, &err);
+        return;
+    }
+    creation->id = creation->draft.id;
+    creation->fresh = creation->draft.fresh;
+    keep_asked(request);
+}
+
+/* ------------------------------------------------ the response before it */
+
+static void refuse_previous(struct api_request *request, const char *why)
+{
+    const struct creation *creation = request->state;
+
+    openai_refuse(request, 400, "previous_response_not_found",
+                  "previous_response_id",
+                  "Previous response with id '%.*s' %s.",
+                  VIEW_ARG(view_head(creation->asked.previous, 64)), why);
+}
+
+static void on_earlier(struct api_request *request, const redisReply *reply)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct creation *creation = request->state;
+    struct view bytes = reply_view(reply);
+    struct result result;
+    json_t *messages;
+
+    if (bytes.len == 0 ||
+        !message_decode(&schema_result, bytes, &result, &arena, NULL) ||
+        !result.messages) {
+        refuse_previous(request, "has no conversation to go on with");
+        return;
+    }
+    if (view_starts(result.session, "cntr_"))
+        view_copy(creation->container, sizeof(creation->container),
+                  result.session);
+    messages = json_from_value(result.messages);
+    response_request_continue(&creation->asked, messages);
+    json_decref(messages);
+    submit_job_of(request);
+}
+
+static void on_earlier_facts(struct api_request *request,
+                             const redisReply *reply)
+{
+    const struct creation *creation = request->state;
+    struct view job = view_of(creation->previous);
+    struct key key = names_result(&request->gateway->names, job);
+    unsigned int partition = 0;
+    struct command command;
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply_view(reply->element[0]).len == 0 ||
+        !view_is(names_or_default(reply_view(reply->element[1])),
+                 request->caller.tenant)) {
+        refuse_previous(request, "not found");
+        return;
+    }
+    id_parse(job, &partition);
+    command_init(&command, "GET");
+    command_add(&command, key_view(&key));
+    api_request_call(request, partition, &command, on_earlier);
+    command_finish(&command);
+}
+
+static void ask_earlier(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    unsigned int partition;
+    struct command command;
+    struct key key;
+
+    if (!response_id_read(creation->asked.previous, creation->previous) ||
+        !id_parse(view_of(creation->previous), &partition)) {
+        refuse_previous(request, "not found");
+        return;
+    }
+    key = names_job(&request->gateway->names, view_of(creation->previous));
+    command_init(&command, "HMGET");
+    command_add(&command, key_view(&key));
+    command_add_text(&command, "state");
+    command_add_text(&command, "tenant");
+    api_request_call(request, partition, &command, on_earlier_facts);
+    command_finish(&command);
+}
+
+void responses_create(struct api_request *request)
+{
+    struct response_fault fault;
+    struct creation *creation;
+    unsigned int partition;
+    json_t *body;
+    bool good;
+
+    if (!api_request_partition(request, view_of(request->caller.tenant),
+                               &partition))
+        return;
+    body = api_request_object(request);
+    if (!body)
+        return;
+    creation = calloc(1, sizeof(*creation));
+    if (!creation)
+        abort();
+    request->state = creation;
+    request->state_free = creation_free;
+    good = response_request_read(&creation->asked, body, &fault);
+    json_decref(body);
+    if (!good)
+        openai_refuse(request, fault.status, fault.code,
+                      fault.param[0] ? fault.param : NULL, "%s", fault.message);
+    else if (creation->asked.previous.len > 0)
+        ask_earlier(request);
+    else
+        submit_job_of(request);
+}

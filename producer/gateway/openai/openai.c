@@ -1,0 +1,161 @@
+/* openai.c - the table of the routes of the Responses API; those that read. */
+#include "producer/gateway/openai/openai.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer/gateway/native/api_job.h"
+#include "schemas/redis/operate.h"
+#include "schemas/redis/transition.h"
+
+enum { REQUEST_BYTES = 4 << 20, NO_BYTES = 16 << 10 };
+
+/* ------------------------------------------------------------------- read */
+
+static bool query_is_true(const struct api_request *request, const char *name,
+                          bool otherwise)
+{
+    struct view text = api_request_query(request, name);
+
+    if (text.len == 0)
+        return otherwise;
+    return view_is(text, "true") || view_is(text, "1");
+}
+
+static void show_found(struct api_request *request, const redisReply *facts)
+{
+    struct kept_response *kept = request->state;
+    struct view last = api_request_query(request, "starting_after");
+    uint64_t after;
+
+    (void)facts;
+    if (!query_is_true(request, "stream", false)) {
+        openai_show(request);
+        return;
+    }
+    if (!api_request_number(request, "starting_after", 0, UINT64_C(1) << 53,
+                            &after))
+        return;
+    request->state = NULL;
+    request->state_free = NULL;
+    response_reader_stream(request, kept, last.len > 0 ? (int64_t)after : -1,
+                           query_is_true(request, "include_obfuscation", true),
+                           false);
+}
+
+static void responses_show(struct api_request *request)
+{
+    openai_load(request, show_found);
+}
+
+/* ----------------------------------------------------------------- cancel */
+
+static void on_cancelled(struct api_request *request, const redisReply *reply)
+{
+    (void)reply; /* what it is now says it, too */
+    openai_show(request);
+}
+
+static void cancel_found(struct api_request *request, const redisReply *facts)
+{
+    const struct kept_response *kept = request->state;
+    struct command command;
+
+    (void)facts;
+    if (!kept->wire.background) {
+        openai_refuse(request, 400, "invalid_value", "response_id",
+                      "only a response that was made with background can be "
+                      "cancelled");
+        return;
+    }
+    transition_cancel(&command, &request->gateway->names, view_of(kept->job),
+                      VIEW("cancelled over HTTP"));
+    api_request_call(request, api_job_partition(request), &command,
+                     on_cancelled);
+    command_finish(&command);
+}
+
+static void responses_cancel(struct api_request *request)
+{
+    openai_load(request, cancel_found);
+}
+
+/* ----------------------------------------------------------------- delete */
+
+static void on_removed(struct api_request *request, const redisReply *reply)
+{
+    const struct kept_response *kept = request->state;
+    char id[RESPONSE_ID_BYTES];
+
+    (void)reply; /* a job that runs goes on; nobody can read it any more */
+    response_id_write(id, view_of(kept->job));
+    api_request_json(request, 200,
+                     json_pack("{s:s, s:s, s:b}", "id", id, "object",
+                               "response", "deleted", 1));
+}
+
+static void on_forgotten(struct api_request *request, const redisReply *reply)
+{
+    const struct kept_response *kept = request->state;
+    struct command command;
+
+    (void)reply;
+    transition_remove(&command, &request->gateway->names, view_of(kept->job));
+    api_request_call(request, api_job_partition(request), &command, on_removed);
+    command_finish(&command);
+}
+
+static void delete_found(struct api_request *request, const redisReply *facts)
+{
+    const struct kept_response *kept = request->state;
+    struct key key = names_asked(&request->gateway->names, view_of(kept->job));
+    struct command command;
+
+    (void)facts;
+    command_init(&command, "DEL");
+    command_add(&command, key_view(&key));
+    api_request_call(request, api_job_partition(request), &command,
+                     on_forgotten);
+    command_finish(&command);
+}
+
+static void responses_delete(struct api_request *request)
+{
+    openai_load(request, delete_found);
+}
+
+/* ------------------------------------------------------------------ table */
+
+static const char *const of_show[] = {
+    "stream",    "starting_after", "include_obfuscation",
+    "include[]", "include",        NULL
+};
+
+static const struct api_route routes[] = {
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/responses",
+      .scope = SCOPE_SUBMIT,
+      .handle = responses_create,
+      .body = ROUTE_JSON_NEEDED,
+      .max_body = REQUEST_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/responses/{id}",
+      .scope = SCOPE_READ,
+      .handle = responses_show,
+      .query = of_show },
+    { .method = HTTP_METHOD_DELETE,
+      .pattern = "/v1/responses/{id}",
+      .scope = SCOPE_SUBMIT,
+      .handle = responses_delete },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/responses/{id}/cancel",
+      .scope = SCOPE_SUBMIT,
+      .handle = responses_cancel,
+      .body = ROUTE_JSON,
+      .max_body = NO_BYTES },
+};
+
+const struct route_table openai_routes = {
+    routes,
+    sizeof(routes) / sizeof(routes[0]),
+};
