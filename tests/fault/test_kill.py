@@ -220,7 +220,7 @@ def test_the_executor_between_cells(stack):
     stack.model.script(
         [
             {"tool_calls": [call_of("x = 41")]},
-            {"tool_calls": [call_of("x + 1")], "delay_ms": 5000},
+            {"tool_calls": [call_of("x + 1")], "delay_ms": 10000},
             {"text": "done"},
         ]
     )
