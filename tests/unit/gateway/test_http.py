@@ -1,6 +1,7 @@
 """Requests and answers of the gateway's HTTP: order, limits, bodies, the end."""
 
 import json
+import select
 import socket
 import time
 
@@ -249,6 +250,20 @@ def test_idle_connections_end(start):
         peer.sendall(HEAD % b"/echo")
         assert Answer(peer).status == 200
         assert is_closed(peer)
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_an_answer_that_still_waits_is_not_cut_off(start, drains):
+    """The connection is idle for the server, but not for a peer that reads."""
+    server = start("keep_alive_ms=300", "linger_ms=300")
+    body = b"x" * 1000000
+    with server.connect() as peer:
+        peer.sendall(post(b"/echo", body))
+        assert select.select([peer], [], [], http_server.PATIENCE_S)[0]
+        if drains:
+            server.begin_to_drain()
+        time.sleep(1)
+        assert Answer(peer).body.endswith(body) and is_closed(peer)
 
 
 def test_connections_are_bounded_in_all(start):
