@@ -6,4 +6,10 @@ target_link_libraries(echo_server PRIVATE
   producer_http quern_flags quern_sanitize)
 foreach(module smuggling http http_streams)
   scenario_test(unit/gateway/${module} unit)
+  add_test(NAME unit/gateway/${module}/tls COMMAND /usr/bin/python3 -m pytest
+    -q -x -p no:cacheprovider
+    ${CMAKE_CURRENT_SOURCE_DIR}/unit/gateway/test_${module}.py)
+  get_test_property(unit/gateway/${module} ENVIRONMENT environment)
+  set_tests_properties(unit/gateway/${module}/tls PROPERTIES LABELS unit
+    TIMEOUT 600 ENVIRONMENT "${environment};QUERN_HTTP_OVER=tls")
 endforeach()
