@@ -4,6 +4,7 @@ unit_test(gateway/multipart producer_http)
 add_executable(echo_server unit/gateway/echo_server.c)
 target_link_libraries(echo_server PRIVATE
   producer_http quern_flags quern_sanitize)
+scenario_test(unit/gateway/tls unit)
 foreach(module smuggling http http_streams)
   scenario_test(unit/gateway/${module} unit)
   add_test(NAME unit/gateway/${module}/tls COMMAND /usr/bin/python3 -m pytest
