@@ -1,5 +1,11 @@
 unit_test(gateway/multipart producer_http)
 
+# Certificates that a test makes.
+add_library(gateway_certificates STATIC unit/gateway/certificates.c)
+target_link_libraries(gateway_certificates PRIVATE
+  PkgConfig::SSL quern_flags quern_sanitize)
+unit_test(gateway/http_tls producer_http gateway_certificates)
+
 # A small server on the gateway's HTTP, which pytest drives over raw sockets.
 add_executable(echo_server unit/gateway/echo_server.c)
 target_link_libraries(echo_server PRIVATE
