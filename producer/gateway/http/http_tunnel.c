@@ -36,6 +36,15 @@ struct tunnel_part {
     struct view rest; /* of bytes */
 };
 
+/* Where the peer's side of a handshake is, as far as it is in the clear. */
+struct tunnel_watch {
+    uint8_t record[5]; /* its header: type, version, length */
+    uint8_t message[4];
+    uint8_t record_len, message_len; /* bytes of these that have come */
+    uint16_t record_left;            /* of what follows them */
+    uint32_t message_left;
+};
+
 struct http_tunnel {
     struct http_tunnels *shared;
     SSL *ssl;
@@ -46,6 +55,7 @@ struct http_tunnel {
     size_t queued;     /* bytes in parts */
     struct view input; /* that is being fed */
     size_t handshake;  /* bytes that the peer may still send of it */
+    struct tunnel_watch watch;
     size_t replies;    /* of TLS itself since nothing waited */
     bool is_open;      /* the handshake is done */
     bool is_finishing; /* the connection sends no more */
@@ -54,6 +64,60 @@ struct http_tunnel {
     bool is_broken;    /* nothing can be sealed or opened any more */
     bool is_closed;
 };
+
+/* ------------------------------------------------------------ the handshake */
+
+/* False: the message is longer than it may be. OpenSSL would take memory for
+ * all of it when it reads its first bytes: 150 KiB for 14 bytes. */
+static bool watch_message(struct tunnel_watch *watch, uint8_t byte)
+{
+    const uint8_t *message = watch->message;
+
+    if (watch->message_left > 0) {
+        watch->message_left--;
+        return true;
+    }
+    watch->message[watch->message_len++] = byte;
+    if (watch->message_len < sizeof(watch->message))
+        return true;
+    watch->message_len = 0;
+    watch->message_left =
+        (uint32_t)message[1] << 16 | (uint32_t)message[2] << 8 | message[3];
+    return watch->message_left <= TUNNEL_MAX_HANDSHAKE;
+}
+
+static bool watch_byte(struct tunnel_watch *watch, uint8_t byte)
+{
+    if (watch->record_len < sizeof(watch->record)) {
+        watch->record[watch->record_len++] = byte;
+        watch->record_left =
+            (uint16_t)(watch->record[3] << 8 | watch->record[4]);
+        if (watch->record_len == sizeof(watch->record) &&
+            watch->record_left == 0)
+            watch->record_len = 0;
+        return true;
+    }
+    if (--watch->record_left == 0)
+        watch->record_len = 0;
+    return watch->record[0] != SSL3_RT_HANDSHAKE || watch_message(watch, byte);
+}
+
+/* False: the handshake, of which these bytes come next, is too long. */
+static bool tunnel_may_take(struct http_tunnel *tunnel, struct view bytes)
+{
+    if (tunnel->is_open || SSL_is_init_finished(tunnel->ssl))
+        return true;
+    if (bytes.len > tunnel->handshake)
+        return false;
+    tunnel->handshake -= bytes.len;
+    /* What follows the hello of 1.2 is sealed, or bounded by OpenSSL. */
+    if (SSL_version(tunnel->ssl) == TLS1_2_VERSION)
+        return true;
+    for (size_t i = 0; i < bytes.len; i++)
+        if (!watch_byte(&tunnel->watch, (uint8_t)bytes.data[i]))
+            return false;
+    return true;
+}
 
 /* ---------------------------------------------------------------------- BIO */
 
@@ -64,11 +128,8 @@ static int tunnel_bio_read(BIO *bio, char *data, size_t len, size_t *got)
     BIO_clear_retry_flags(bio);
     if (len > tunnel->input.len)
         len = tunnel->input.len;
-    if (!tunnel->is_open && !SSL_is_init_finished(tunnel->ssl)) {
-        if (len > tunnel->handshake)
-            return 0; /* an error, since it is no retry */
-        tunnel->handshake -= len;
-    }
+    if (!tunnel_may_take(tunnel, (struct view){ tunnel->input.data, len }))
+        return 0; /* an error, since it is no retry */
     if (len == 0) {
         BIO_set_retry_read(bio);
         return 0;

@@ -13,10 +13,11 @@
  * and a connection that is cut does not send it. A peer that breaks the rules
  * of TLS is cut, after an alert; one that speaks HTTP without TLS gets a 400.
  *
- * Bounds: a peer's side of a handshake has at most TUNNEL_MAX_HANDSHAKE bytes;
- * while bytes wait for a peer, TLS itself (alerts, new keys) answers with at
- * most TUNNEL_MAX_REPLIES bytes; then the peer is cut. How long a handshake may
- * take is the connection's matter: it waits for the first byte of a request. */
+ * Bounds: a peer's side of a handshake has at most TUNNEL_MAX_HANDSHAKE bytes,
+ * and no message of it may say that it is longer. While bytes wait for a peer,
+ * TLS itself (alerts, new keys) answers with at most TUNNEL_MAX_REPLIES bytes;
+ * then the peer is cut. How long a handshake may take is the connection's
+ * matter: it waits for the first byte of a request. */
 #ifndef PRODUCER_GATEWAY_HTTP_TUNNEL_H
 #define PRODUCER_GATEWAY_HTTP_TUNNEL_H
 

@@ -151,6 +151,49 @@ def test_a_hello_has_at_most_16_kib(server):
     has(server, connections=1)
 
 
+@pytest.mark.parametrize("size", [1, 3, 9])
+def test_a_hello_that_says_it_is_long_is_refused_at_once(server, size):
+    """In records of any size: OpenSSL would take 150 KiB for its first bytes."""
+    message = b"\x01\x01\xff\xf0" + b"\x03" * 5
+    with server.connect_tcp(server.tls_port) as raw:
+        for at in range(0, len(message), size):
+            piece = message[at : at + size]
+            raw.sendall(b"\x16\x03\x01\x00" + bytes([len(piece)]) + piece)
+        begun = time.monotonic()
+        http_server.rest_of(raw)
+        assert time.monotonic() - begun < 5
+
+
+def test_a_second_hello_that_says_it_is_long(server):
+    """The first has a key of a group that nobody knows: the server wants another."""
+    hello = hello_of(server).replace(b"\x00\x1d\x00\x20", b"\x1f\x1f\x00\x20")
+    hello = hello.replace(b"\x00\x1e\x00\x19", b"\x1f\x1f\x00\x19")
+    with server.connect_tcp(server.tls_port) as raw:
+        raw.sendall(hello)
+        assert raw.recv(65536)[0] == 0x16  # no alert
+        raw.sendall(b"\x14\x03\x03\x00\x01\x01")
+        raw.sendall(b"\x16\x03\x03\x00\x09\x01\x01\xff\xf0" + b"\x03" * 5)
+        begun = time.monotonic()
+        http_server.rest_of(raw)
+        assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_hello_in_many_records(server, size):
+    class Cut(Budget):
+        def sendall(self, data):
+            hello, data = (data[5:], b"") if data[0] == 0x16 else (b"", data)
+            for at in range(0, len(hello), size):
+                piece = hello[at : at + size]
+                data += b"\x16\x03\x01\x00" + bytes([len(piece)]) + piece
+            self.raw.sendall(data)
+
+    raw = Cut(server.connect_tcp(server.tls_port), 0)
+    with connect(server, None, raw) as peer:
+        peer.sendall(HEAD % b"/echo")
+        assert Answer(peer).status == 200
+
+
 @pytest.mark.parametrize("sent", [0, 1, 5, 100, None])
 def test_a_slow_handshake(start, sent):
     server = start("head_ms=500")
