@@ -1,24 +1,39 @@
-"""The small HTTP server of tests/unit/gateway, and raw sockets to ask it."""
+"""The small HTTP server of tests/unit/gateway, and raw sockets to ask it.
 
+With QUERN_HTTP_OVER=tls in the environment all tests speak TLS to it.
+"""
+
+import os
 import re
 import signal
 import socket
 
 import servers
+import tls_peer
 
+OVER_TLS = os.environ.get("QUERN_HTTP_OVER") == "tls"
 PATIENCE_S = servers.PATIENCE_S
+# ASan keeps what is freed for a while: here a little of it.
+FREES_AT_ONCE = {
+    "ASAN_OPTIONS": "quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
+}
 
 
 class EchoServer(servers.Process):
-    """Listens on a unix socket and on a port of 127.0.0.1."""
+    """Listens on a unix socket, on a port of 127.0.0.1, and on one for TLS."""
 
-    def __init__(self, folder, *limits, env=None):
+    def __init__(self, folder, *limits, env=None, certificate=None):
         self.path = str(folder / "http.sock")
         self.is_draining = False
+        if OVER_TLS:
+            certificate = tls_peer.certificate_of_all()
+        self.certificate = certificate
+        if certificate:
+            limits += (f"certificate={certificate.path}", f"key={certificate.key}")
         super().__init__([servers.binary("echo_server"), self.path, *limits], env)
         self.start()
         servers.wait_until(self.text, what="the port of echo_server")
-        self.port = int(self.text().split()[0])
+        self.port, self.tls_port = map(int, self.text().split()[:2])
 
     def drain(self):
         """It must end by itself, and ASan must have nothing to say."""
@@ -31,15 +46,26 @@ class EchoServer(servers.Process):
         self.is_draining = True
 
     def connect(self, tcp=False):
-        if tcp:
-            return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
+        if self.certificate:
+            return tls_peer.TlsPeer(self.connect_tcp(self.tls_port), self.certificate)
+        return self.connect_tcp(self.port) if tcp else self.connect_unix()
+
+    def connect_tcp(self, port):
+        peer = socket.socket()
+        # Else the kernel holds megabytes for a peer that does not read.
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        peer.settimeout(PATIENCE_S)
+        peer.connect(("127.0.0.1", port))
+        return peer
+
+    def connect_unix(self):
         peer = socket.socket(socket.AF_UNIX)
         peer.settimeout(PATIENCE_S)
         peer.connect(self.path)
         return peer
 
     def stats(self):
-        with self.connect() as peer:
+        with self.connect_unix() as peer:
             peer.sendall(b"GET /stats HTTP/1.1\r\nHost: x\r\n\r\n")
             lines = Answer(peer).body.decode().splitlines()
         return {name: int(value) for name, value in map(str.split, lines)}

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { MOST_HEADERS = 4, ERROR_BYTES = 16 << 10 };
-
 /* Of codes whose status does not follow from their kind. */
 static const struct {
     const char *code;
@@ -68,13 +66,9 @@ static size_t path_length(const struct err *err)
                : 0;
 }
 
-void api_error_answer(struct http_exchange *exchange, unsigned int status,
-                      const struct err *err, const char *param,
-                      const struct http_pair *headers, unsigned int count)
+void api_error_write(unsigned int status, const struct err *err,
+                     const char *param, struct buf *body)
 {
-    struct http_pair all[MOST_HEADERS] = { { VIEW("Content-Type"),
-                                             VIEW("application/json") } };
-    CLEANUP(buf_finish) struct buf body = { .max = ERROR_BYTES };
     char path[sizeof(err->text)];
     size_t len = path_length(err);
 
@@ -87,10 +81,5 @@ void api_error_answer(struct http_exchange *exchange, unsigned int status,
                                            .type = type_of(status),
                                            .param = param,
                                            .code = err->code },
-                     &body);
-    for (unsigned int i = 0; i < count && i + 1 < MOST_HEADERS; i++)
-        all[i + 1] = headers[i];
-    http_answer(exchange, status, all,
-                count + 1 < MOST_HEADERS ? count + 1 : MOST_HEADERS,
-                buf_view(&body));
+                     body);
 }

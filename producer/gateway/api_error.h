@@ -11,11 +11,9 @@
 /* 400, 404, 409, 413, 429, 500 or 503. */
 unsigned int api_error_status(const struct err *err);
 
-/* param: NULL: the path with which the sentence begins, if it does
- * ("files[2].blob is required"). Does not end the request: api_request.h does.
- */
-void api_error_answer(struct http_exchange *exchange, unsigned int status,
-                      const struct err *err, const char *param,
-                      const struct http_pair *headers, unsigned int count);
+/* Appends the JSON of the error. param: NULL: the path with which the sentence
+ * begins, if it does ("files[2].blob is required"). */
+void api_error_write(unsigned int status, const struct err *err,
+                     const char *param, struct buf *body);
 
 #endif

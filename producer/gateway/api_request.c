@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/api_error.h"
@@ -38,6 +39,8 @@ static void api_request_part(struct api_request *request)
     api_request_drop(request);
 }
 
+enum { ERROR_BYTES = 16 << 10 };
+
 static void on_gone(void *owner, enum http_gone why)
 {
     (void)why;
@@ -64,6 +67,48 @@ static void on_end(void *owner, struct view body)
 }
 
 static const struct http_request_events events = { on_gone, on_piece, on_end };
+
+/* --------------------------------------------------------------- the answer */
+
+/* The header x-request-id in front of those of an answer. */
+static unsigned int add_id(const struct api_request *request,
+                           struct http_pair all[API_MOST_HEADERS],
+                           const struct http_pair *headers, unsigned int count)
+{
+    all[0] = (struct http_pair){ VIEW("x-request-id"), view_of(request->id) };
+    if (count > API_MOST_HEADERS - 1)
+        count = API_MOST_HEADERS - 1;
+    for (unsigned int i = 0; i < count; i++)
+        all[i + 1] = headers[i];
+    return count + 1;
+}
+
+void api_request_answer(struct api_request *request, unsigned int status,
+                        const struct http_pair *headers, unsigned int count,
+                        struct view body)
+{
+    struct http_pair all[API_MOST_HEADERS];
+
+    if (!request->exchange)
+        return;
+    count = add_id(request, all, headers, count);
+    http_answer(request->exchange, status, all, count, body);
+    api_request_part(request);
+}
+
+static void answer_error(struct api_request *request, unsigned int status,
+                         const struct err *err, const char *param,
+                         const struct http_pair *headers, unsigned int count)
+{
+    struct http_pair all[API_MOST_HEADERS] = { { VIEW("Content-Type"),
+                                                 VIEW("application/json") } };
+    CLEANUP(buf_finish) struct buf body = { .max = ERROR_BYTES };
+
+    api_error_write(status, err, param, &body);
+    for (unsigned int i = 0; i < count && i + 2 < API_MOST_HEADERS; i++)
+        all[i + 1] = headers[i];
+    api_request_answer(request, status, all, count + 1, buf_view(&body));
+}
 
 /* ------------------------------------------------------- before the handler */
 
@@ -194,8 +239,20 @@ static void refuse_route(struct api_request *request,
     }
     err_set(&err, ERR_REJECT, "unknown_method", "%s is not possible here: %s",
             http_request_method(exchange), match->allow);
-    api_error_answer(exchange, 405, &err, NULL, &allow, 1);
-    api_request_part(request);
+    answer_error(request, 405, &err, NULL, &allow, 1);
+}
+
+/* "req_" and 16 digits. */
+static void make_id(char id[API_REQUEST_ID_BYTES])
+{
+    unsigned char random[8];
+    int len = snprintf(id, API_REQUEST_ID_BYTES, "req_");
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        memset(random, 0, sizeof(random));
+    for (size_t i = 0; i < sizeof(random); i++)
+        len += snprintf(id + len, API_REQUEST_ID_BYTES - (size_t)len, "%02x",
+                        random[i]);
 }
 
 void api_request_begin(void *gateway, struct http_exchange *exchange)
@@ -208,6 +265,7 @@ void api_request_begin(void *gateway, struct http_exchange *exchange)
     *request = (struct api_request){ .gateway = gateway,
                                      .exchange = exchange,
                                      .holds = 1 };
+    make_id(request->id);
     http_request_follow(exchange, &events, request);
     route_find(&match, route_tables, http_request_head(exchange));
     request->route = match.route;
@@ -314,16 +372,6 @@ void api_request_receive(struct api_request *request,
 
 /* --------------------------------------------------------------- the answer */
 
-void api_request_answer(struct api_request *request, unsigned int status,
-                        const struct http_pair *headers, unsigned int count,
-                        struct view body)
-{
-    if (!request->exchange)
-        return;
-    http_answer(request->exchange, status, headers, count, body);
-    api_request_part(request);
-}
-
 void api_request_json(struct api_request *request, unsigned int status,
                       json_t *json)
 {
@@ -356,8 +404,7 @@ void api_request_refuse_as(struct api_request *request, unsigned int status,
     if (status == 401)
         headers[count++] = (struct http_pair){ VIEW("WWW-Authenticate"),
                                                VIEW("Bearer realm=\"quern\"") };
-    api_error_answer(exchange, status, err, NULL, headers, count);
-    api_request_part(request);
+    answer_error(request, status, err, NULL, headers, count);
 }
 
 void api_request_refuse(struct api_request *request, const struct err *err)
@@ -392,8 +439,7 @@ void api_request_wrong(struct api_request *request, const char *param,
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     err_set(&err, ERR_REJECT, "bad_field", "%s", text);
-    api_error_answer(exchange, 400, &err, param, NULL, 0);
-    api_request_part(request);
+    answer_error(request, 400, &err, param, NULL, 0);
 }
 
 void api_request_unknown(struct api_request *request, const char *what,

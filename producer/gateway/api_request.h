@@ -21,7 +21,10 @@
 #include "producer/gateway/route.h"
 #include "schemas/redis/link.h"
 
+enum { API_REQUEST_ID_BYTES = 24, API_MOST_HEADERS = 8 };
+
 struct api_request {
+    char id[API_REQUEST_ID_BYTES]; /* of the answer: x-request-id */
     struct gateway *gateway;
     struct http_exchange *exchange; /* NULL: answered, or the peer has gone */
     const struct api_route *route;

@@ -111,6 +111,7 @@ PUBLIC = (
     "producer/gateway/http/event_stream.h",
     "producer/gateway/http/http_request.h",
     "producer/gateway/http/http_server.h",
+    "producer/gateway/http/http_tls.h",
     "producer/gateway/http/multipart.h",
     "producer/gateway/responses/response_object.h",
     "producer/gateway/responses/response_stream.h",

@@ -32,7 +32,7 @@ static void connection_heed(void *owner);
 #define ENDS (TO(LINGERING) | TO(CLOSED))
 
 static const struct machine_state states[] = {
-    [IDLE] = { "idle", TO(HEAD) | TO(CLOSED), .step = step_idle },
+    [IDLE] = { "idle", TO(HEAD) | ENDS, .step = step_idle },
     [HEAD] = { "head", TO(DECIDING) | TO(ANSWERING) | ENDS, .step = step_head },
     [DECIDING] = { "deciding", TO(BODY) | TO(STREAMING) | ENDS,
                    .enter = enter_deciding, .step = step_deciding },
@@ -137,6 +137,15 @@ static void connection_drop_input(struct http_connection *connection)
         connection->input.len = 0;
 }
 
+/* Between two requests: after what waits, if anything does. */
+static enum pace connection_end_idle(struct http_connection *connection)
+{
+    if (connection->wire->waiting(connection->owner) > 0)
+        return machine_go(&connection->machine, LINGERING);
+    connection->wire->finish(connection->owner);
+    return machine_go(&connection->machine, CLOSED);
+}
+
 static void connection_be_late(struct http_connection *connection)
 {
     struct err err;
@@ -151,6 +160,9 @@ static void connection_be_late(struct http_connection *connection)
         err_set(&err, ERR_REJECT, "request_timeout",
                 "the body of the request comes too slowly");
         connection_refuse(connection, 408, &err);
+        break;
+    case IDLE:
+        connection_end_idle(connection);
         break;
     default:
         machine_go(&connection->machine, CLOSED);
@@ -167,12 +179,14 @@ static void connection_heed(void *owner)
     connection->is_late = false;
     if (state == CLOSED)
         return;
-    if (connection->is_half &&
-        ((state != IDLE && state != LINGERING) ||
+    if (connection->is_half && state != IDLE &&
+        (state != LINGERING ||
          connection->wire->waiting(connection->owner) == 0))
         connection->is_cut = true;
     if (connection->is_cut)
         machine_go(&connection->machine, CLOSED);
+    else if (connection->is_half && state == IDLE)
+        connection_end_idle(connection);
     else if (is_late)
         connection_be_late(connection);
 }
@@ -185,8 +199,7 @@ static enum pace step_idle(void *owner)
     const struct http_service *service = connection->service;
 
     if (connection->input.len == 0)
-        return connection->ends ? machine_go(&connection->machine, CLOSED)
-                                : WAIT;
+        return connection->ends ? connection_end_idle(connection) : WAIT;
     /* A peer that asks and does not read must not fill our memory. */
     if (connection->wire->waiting(connection->owner) >
         service->limits.queue_bytes)

@@ -17,7 +17,8 @@
  * one read of HTTP_READ_BYTES) and reading stops until it is answered. So the
  * going away of a peer that pipelines is seen only then; of all others, at
  * once. A peer that closes its half is taken as gone, since a peer that closes
- * both looks the same. */
+ * both looks the same. An idle connection that ends while bytes of its last
+ * answer wait goes to lingering. */
 #ifndef PRODUCER_GATEWAY_HTTP_CONNECTION_H
 #define PRODUCER_GATEWAY_HTTP_CONNECTION_H
 

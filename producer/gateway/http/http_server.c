@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "producer/gateway/http/http_connection.h"
+#include "producer/gateway/http/http_tunnel.h"
 
 enum { TICK_MS = 250, BACKLOG = 1024, ADDRESS_TEXT = 46, BUCKETS = 1024 };
 
@@ -31,6 +32,7 @@ struct http_listener {
     union http_handle uv;
     struct http_server *server;
     struct http_listener *next;
+    const struct http_tls *tls; /* NULL: none */
     bool is_tcp;
 };
 
@@ -45,6 +47,7 @@ struct http_socket {
     union http_handle uv;
     struct http_server *server;
     struct http_connection *connection;
+    struct http_tunnel *tunnel;     /* NULL: no TLS */
     struct http_socket *next, **at; /* all of the server */
     struct http_socket *stirred;    /* the next that wants a run */
     struct http_address *address;   /* NULL: a unix socket */
@@ -69,6 +72,7 @@ struct http_server {
     struct http_socket *stirred, **stirred_end;
     size_t count;
     struct http_address *addresses[BUCKETS];
+    struct http_tunnels *tunnels; /* NULL: nobody speaks TLS */
     bool is_draining;
     bool is_closing;
     uint64_t drain_ms; /* when sockets are cut */
@@ -164,6 +168,8 @@ static void on_written(uv_write_t *write, int status)
     server_look_at_clock(socket->server);
     if (status < 0)
         http_connection_lost(socket->connection, false);
+    else if (socket->tunnel)
+        http_tunnel_drained(socket->tunnel);
     else
         http_connection_drained(socket->connection);
 }
@@ -206,7 +212,8 @@ static void on_allocate(uv_handle_t *handle, size_t wanted, uv_buf_t *buf)
     struct http_socket *socket = handle->data;
 
     (void)wanted;
-    *buf = uv_buf_init(socket->server->read, HTTP_READ_BYTES);
+    *buf = uv_buf_init(socket->server->read,
+                       socket->tunnel ? TUNNEL_READ_BYTES : HTTP_READ_BYTES);
 }
 
 static void socket_read(void *owner, bool on)
@@ -288,11 +295,15 @@ static const struct http_wire wire = {
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 {
     struct http_socket *socket = stream->data;
+    struct view bytes = { buf->base, got > 0 ? (size_t)got : 0 };
 
     server_look_at_clock(socket->server);
-    if (got > 0)
-        http_connection_feed(socket->connection,
-                             (struct view){ buf->base, (size_t)got });
+    if (got > 0 && socket->tunnel)
+        http_tunnel_feed(socket->tunnel, bytes);
+    else if (got > 0)
+        http_connection_feed(socket->connection, bytes);
+    else if (got < 0 && socket->tunnel)
+        http_tunnel_lost(socket->tunnel, got == UV_EOF);
     else if (got < 0)
         http_connection_lost(socket->connection, got == UV_EOF);
 }
@@ -353,6 +364,7 @@ static void on_socket_closed(uv_handle_t *handle)
     address_give(server, socket->address);
     if (socket->connection)
         http_connection_free(socket->connection);
+    http_tunnel_free(socket->tunnel);
     free(socket);
     server_close_when_empty(server);
 }
@@ -406,6 +418,23 @@ static bool socket_is_welcome(struct http_socket *socket, bool is_tcp)
     return socket->address->connections <= limits->connections_per_address;
 }
 
+static void socket_connect(struct http_socket *socket,
+                           const struct http_tls *tls)
+{
+    struct http_server *server = socket->server;
+    const char *address = socket->address ? socket->address->text : "";
+
+    if (tls) {
+        socket->tunnel = http_tunnel_new(server->tunnels, tls, &wire, socket);
+        socket->connection = http_connection_new(
+            &server->service, &http_tunnel_wire, socket->tunnel, address);
+        http_tunnel_serve(socket->tunnel, socket->connection);
+    } else {
+        socket->connection =
+            http_connection_new(&server->service, &wire, socket, address);
+    }
+}
+
 static void on_connection(uv_stream_t *stream, int status)
 {
     struct http_listener *listener = stream->data;
@@ -433,9 +462,7 @@ static void on_connection(uv_stream_t *stream, int status)
         return;
     }
     server_look_at_clock(server);
-    socket->connection =
-        http_connection_new(&server->service, &wire, socket,
-                            socket->address ? socket->address->text : "");
+    socket_connect(socket, listener->tls);
     uv_read_start(&socket->uv.stream, on_allocate, on_read);
 }
 
@@ -522,8 +549,9 @@ bool http_server_listen_unix(struct http_server *server, const char *path,
     return listener_open(listener, outcome, path, err);
 }
 
-bool http_server_listen_tcp(struct http_server *server, const char *address,
-                            uint16_t port, uint16_t *bound, struct err *err)
+static bool listen_tcp(struct http_server *server, const char *address,
+                       uint16_t port, const struct http_tls *tls,
+                       uint16_t *bound, struct err *err)
 {
     struct sockaddr_storage name = { 0 };
     int len = sizeof(name);
@@ -533,6 +561,7 @@ bool http_server_listen_tcp(struct http_server *server, const char *address,
         return err_set(err, ERR_REJECT, "cannot_listen",
                        "%s is not a numeric address", address);
     struct http_listener *listener = listener_new(server, true);
+    listener->tls = tls;
     int outcome = uv_tcp_bind(&listener->uv.tcp, (struct sockaddr *)&name, 0);
     if (!listener_open(listener, outcome, address, err))
         return false;
@@ -542,6 +571,21 @@ bool http_server_listen_tcp(struct http_server *server, const char *address,
                            ? ((struct sockaddr_in *)&name)->sin_port
                            : ((struct sockaddr_in6 *)&name)->sin6_port);
     return true;
+}
+
+bool http_server_listen_tcp(struct http_server *server, const char *address,
+                            uint16_t port, uint16_t *bound, struct err *err)
+{
+    return listen_tcp(server, address, port, NULL, bound, err);
+}
+
+bool http_server_listen_tls(struct http_server *server, const char *address,
+                            uint16_t port, const struct http_tls *tls,
+                            uint16_t *bound, struct err *err)
+{
+    if (!server->tunnels)
+        server->tunnels = http_tunnels_new();
+    return listen_tcp(server, address, port, tls, bound, err);
 }
 
 size_t http_server_connections(const struct http_server *server)
@@ -572,5 +616,7 @@ void http_server_drain(struct http_server *server, uint64_t grace_ms,
 
 void http_server_free(struct http_server *server)
 {
+    if (server)
+        http_tunnels_free(server->tunnels);
     free(server);
 }

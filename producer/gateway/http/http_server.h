@@ -1,8 +1,8 @@
 /* http_server.h - an HTTP/1.1 server on a libuv loop: sockets for connections.
  *
  *   listeners ──accept──▶ sockets ──bytes──▶ http_connection ──▶ the handler
- *   (unix, TCP)              ▲ bounded in all, and per address
- *                            └── TLS will fit here
+ *   (unix, TCP, TLS)         ▲ bounded in all, and per address
+ *                            └── of TLS: an http_tunnel between
  *
  * One read buffer serves all connections. A connection that is one too many is
  * closed without a word, before anything of it is read. */
@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "producer/gateway/http/http_request.h"
+#include "producer/gateway/http/http_tls.h"
 
 struct http_server;
 
@@ -28,6 +29,10 @@ bool http_server_listen_unix(struct http_server *server, const char *path,
  * which may be NULL. */
 bool http_server_listen_tcp(struct http_server *server, const char *address,
                             uint16_t port, uint16_t *bound, struct err *err);
+/* The same, for TLS alone. Borrows tls, until http_server_free(). */
+bool http_server_listen_tls(struct http_server *server, const char *address,
+                            uint16_t port, const struct http_tls *tls,
+                            uint16_t *bound, struct err *err);
 
 size_t http_server_connections(const struct http_server *server);
 

@@ -66,6 +66,14 @@ static const char *response_status(int state)
     }
 }
 
+int response_end(const struct response_state *state)
+{
+    return state->state == STATE_FAILED &&
+                   view_is(state->error_code, "model_refused")
+               ? STATE_INCOMPLETE
+               : state->state;
+}
+
 /* Words that clients know. A reader in a client takes server_error for a fault
  * that may pass, and sends the request again: so what another request would not
  * change is invalid_prompt. */
@@ -82,7 +90,7 @@ static json_t *error_of(const struct response_state *state)
 {
     CLEANUP(buf_finish) struct buf text = { .max = 4096 };
 
-    if (state->state != STATE_FAILED)
+    if (response_end(state) != STATE_FAILED)
         return json_null();
     buf_printf(&text, "%.*s: %.*s", VIEW_ARG(state->error_code),
                VIEW_ARG(view_head(state->error_message, 3000)));
@@ -99,7 +107,7 @@ static json_t *incomplete_of(const struct response_state *state)
 
     if (state->state == STATE_CANCELLED)
         return json_pack("{s:s}", "reason", "cancelled");
-    if (state->state != STATE_INCOMPLETE)
+    if (response_end(state) != STATE_INCOMPLETE)
         return json_null();
     if (view_is(state->error_code, "model_refused"))
         word = "content_filter";
@@ -147,7 +155,7 @@ json_t *response_object(const struct wire_job *job,
     object = json_pack(
         "{s:s, s:s, s:I, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "id", id,
         "object", "response", "created_at", (json_int_t)job->created_at,
-        "status", response_status(state->state), "background",
+        "status", response_status(response_end(state)), "background",
         (int)job->background, "completed_at",
         state->state == STATE_COMPLETED
             ? json_integer((json_int_t)(state->finished_at / 1000))

@@ -18,6 +18,10 @@ struct response_state {
     json_t *output; /* items; a reference that is taken */
 };
 
+/* How it ends for a client: a model that refused is an end without a fault,
+ * which is incomplete there. enum job_state. */
+int response_end(const struct response_state *state);
+
 /* "resp_" and the 32 digits of the job's id. */
 enum { RESPONSE_ID_BYTES = 40 };
 void response_id_write(char id[RESPONSE_ID_BYTES], struct view job);

@@ -206,7 +206,7 @@ static bool read_call(struct input_reader *reader, json_t *item,
         return wrong_type(reader->fault, place->text,
                           "a call with the texts call_id, name and arguments");
     if (!reader->calls) {
-        json_t *message = add_message(reader, "assistant", NULL);
+        json_t *message = add_message(reader, "assistant", json_null());
 
         reader->calls = json_array();
         json_object_set_new(message, "tool_calls", reader->calls);

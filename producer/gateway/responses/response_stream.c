@@ -1,10 +1,9 @@
 /* response_stream.c - a job's events as events of OpenAI's Responses API. */
 #include "producer/gateway/responses/response_stream.h"
 
-#include <stdio.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "producer/gateway/responses/response_object.h"
 #include "schemas/message/buf.h"
@@ -106,20 +105,23 @@ static json_t *text_json(struct view text)
     return json ? json : json_string("");
 }
 
-/* A text of 8 to 23 characters that means nothing. */
-static void add_obfuscation(json_t *json)
+/* A text of 8 to 23 characters that means nothing, the same on each read. Who
+ * only sees how long the bytes on the wire are does not know the job's id. */
+static void add_obfuscation(const struct response_stream *stream, json_t *json)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
                                   "STUVWXYZ0123456789";
-    unsigned char random[24];
+    CLEANUP(buf_finish) struct buf of = { .max = 256 };
+    unsigned char hash[EVP_MAX_MD_SIZE];
     char text[25] = "";
-    size_t len;
 
-    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+    buf_printf(&of, "%.*s %llu %llu", VIEW_ARG(stream->job->id),
+               (unsigned long long)stream->seq,
+               (unsigned long long)stream->part);
+    if (EVP_Digest(of.data, of.len, hash, NULL, EVP_sha256(), NULL) != 1)
         return;
-    len = 8 + random[0] % 16;
-    for (size_t i = 0; i < len; i++)
-        text[i] = letters[random[i + 1 < 24 ? i + 1 : 0] % 62];
+    for (size_t i = 0, len = 8 + hash[0] % 16; i < len; i++)
+        text[i] = letters[hash[i + 1] % 62];
     json_object_set_new(json, "obfuscation", json_string(text));
 }
 
@@ -133,7 +135,7 @@ static void send_delta(struct response_stream *stream,
     if (item->kind == ITEM_MESSAGE)
         json_object_set_new(json, "logprobs", json_array());
     if (stream->options.obfuscate)
-        add_obfuscation(json);
+        add_obfuscation(stream, json);
     send_event(stream, type, json);
 }
 
@@ -732,9 +734,9 @@ static void close_all(struct response_stream *stream)
         abandon_item(stream, &stream->open[stream->open_count - 1], false);
 }
 
-static const char *end_type(int state)
+static const char *end_type(const struct response_state *last)
 {
-    switch (state) {
+    switch (response_end(last)) {
     case STATE_COMPLETED:
         return "response.completed";
     case STATE_FAILED:
@@ -770,7 +772,7 @@ void response_stream_end(struct response_stream *stream, uint64_t seq,
     }
     stream->ended = true;
     send_event(
-        stream, end_type(state),
+        stream, end_type(&last),
         json_pack("{s:o}", "response", response_object(stream->job, &last)));
 }
 

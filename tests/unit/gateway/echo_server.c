@@ -1,8 +1,10 @@
 /* echo_server.c - a small server on producer/gateway's HTTP, for its tests.
  *
  *   echo_server SOCKET [head_ms=500] [queue_bytes=65536] ...
+ *               [certificate=FILE key=FILE]
  *
- * prints its TCP port, and serves until SIGTERM, which drains it in 2 s:
+ * prints its TCP port, with a certificate also its TLS port, and serves until
+ * SIGTERM, which drains it in 2 s. SIGHUP loads the certificate again:
  *
  *   /echo      the method, the segments, the pairs and the body, one a line
  *   /slow      the same after ?ms= milliseconds
@@ -31,6 +33,8 @@ enum { DRAIN_MS = 2000, PAUSE_MS = 5, MAX_BODY = 1 << 20, PIECE = 16 << 10 };
 
 static uv_loop_t *loop;
 static struct http_server *server;
+static struct http_tls *tls;
+static const char *certificate, *key; /* their files */
 static unsigned long gone[HTTP_GONE_SERVER + 1];
 static unsigned long requests, uploads;
 
@@ -421,13 +425,21 @@ static void on_request(void *owner, struct http_exchange *request)
 static void on_drained(void *owner)
 {
     http_server_free(server);
+    http_tls_free(tls);
     uv_close(owner, NULL);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
 {
-    (void)number;
+    struct err err;
+
+    if (number == SIGHUP) {
+        printf("reload: %s\n", http_tls_reload(tls, &err) ? "done" : err.text);
+        fflush(stdout);
+        return;
+    }
     uv_signal_stop(signal);
+    uv_close(signal->data, NULL);
     http_server_drain(server, DRAIN_MS, on_drained, signal);
 }
 
@@ -451,32 +463,53 @@ static void set_limit(struct http_limits *limits, const char *word)
         limits->connections = (uint32_t)value;
     else if (view_is(name, "connections_per_address"))
         limits->connections_per_address = (uint32_t)value;
+    else if (view_is(name, "certificate"))
+        certificate = equals + 1;
+    else if (view_is(name, "key"))
+        key = equals + 1;
     else
         exit(64);
+}
+
+static bool listen_everywhere(const char *path, struct err *err)
+{
+    uint16_t port, tls_port = 0;
+
+    if (!http_server_listen_unix(server, path, err) ||
+        !http_server_listen_tcp(server, "127.0.0.1", 0, &port, err))
+        return false;
+    if (certificate) {
+        tls = http_tls_new(certificate, key, err);
+        if (!tls || !http_server_listen_tls(server, "127.0.0.1", 0, tls,
+                                            &tls_port, err))
+            return false;
+    }
+    printf("%d %d\n", port, tls_port);
+    fflush(stdout);
+    return true;
 }
 
 int main(int argc, char **argv)
 {
     struct http_limits limits = HTTP_LIMITS_DEFAULT;
     struct http_handler handler = { .on_request = on_request };
-    uv_signal_t signal_watch;
-    uint16_t port;
+    uv_signal_t term, hup;
     struct err err;
 
     for (int i = 2; i < argc; i++)
         set_limit(&limits, argv[i]);
     loop = uv_default_loop();
     signal(SIGPIPE, SIG_IGN);
-    uv_signal_init(loop, &signal_watch);
-    uv_signal_start(&signal_watch, on_signal, SIGTERM);
+    uv_signal_init(loop, &term);
+    uv_signal_init(loop, &hup);
+    term.data = &hup;
+    uv_signal_start(&term, on_signal, SIGTERM);
+    uv_signal_start(&hup, on_signal, SIGHUP);
     server = http_server_new(loop, &limits, &handler);
-    if (argc < 2 || !http_server_listen_unix(server, argv[1], &err) ||
-        !http_server_listen_tcp(server, "127.0.0.1", 0, &port, &err)) {
+    if (argc < 2 || !listen_everywhere(argv[1], &err)) {
         fprintf(stderr, "%s\n", argc < 2 ? "no socket" : err.text);
         return 1;
     }
-    printf("%d\n", port);
-    fflush(stdout);
     uv_run(loop, UV_RUN_DEFAULT);
     return uv_loop_close(loop) == 0 ? 0 : 1;
 }

@@ -17,8 +17,8 @@ def start(tmp_path):
     """Starts a server with these limits; at the end it must drain."""
     started = []
 
-    def start_one(*limits):
-        started.append(http_server.EchoServer(tmp_path, *limits))
+    def start_one(*limits, env=None):
+        started.append(http_server.EchoServer(tmp_path, *limits, env=env))
         return started[-1]
 
     yield start_one
@@ -251,6 +251,20 @@ def test_idle_connections_end(start):
         assert is_closed(peer)
 
 
+@pytest.mark.parametrize("drains", [False, True])
+def test_an_answer_that_still_waits_is_not_cut_off(start, drains):
+    """The connection is idle for the server, but not for a peer that reads."""
+    server = start("keep_alive_ms=300", "linger_ms=300")
+    body = b"x" * 1000000
+    with server.connect() as peer:
+        peer.sendall(post(b"/echo", body))
+        assert peer.recv(9) == b"HTTP/1.1 "
+        if drains:
+            server.begin_to_drain()
+        time.sleep(1)
+        assert http_server.rest_of(peer).endswith(b"\n" + body)
+
+
 def test_connections_are_bounded_in_all(start):
     server = start("connections=5")
     peers = [server.connect(tcp=i % 2) for i in range(5)]
@@ -334,8 +348,12 @@ def test_an_answer_inside_of_a_piece(server):
 
 
 @pytest.mark.parametrize("target", [b"/upload", b"/upload?pause=1"])
-def test_48_mb_in_flat_memory(server, target):
+def test_48_mb_in_flat_memory(start, target):
+    server = start(env=http_server.FREES_AT_ONCE)
     size = (4 if b"pause" in target else 48) << 20
+    with server.connect(tcp=True) as peer:
+        peer.sendall(post(target, b"x"))
+        assert Answer(peer).body == b"1"
     before = server.stats()["resident"]
     with server.connect(tcp=True) as peer:
         peer.sendall(post(target, b"")[:-5] + b"%d\r\n\r\n" % size)

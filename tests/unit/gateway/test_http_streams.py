@@ -8,12 +8,15 @@ import servers
 from http_server import Answer
 
 FOLLOW = b"GET /follow HTTP/1.1\r\nHost: x\r\n\r\n"
-FOLLOWERS, SILENT = 1000, 100
+# Python is slow at TLS.
+FOLLOWERS, SILENT = (300, 30) if http_server.OVER_TLS else (1000, 100)
 
 
 @pytest.fixture
 def server(tmp_path):
-    server = http_server.EchoServer(tmp_path, "stall_ms=60000")
+    server = http_server.EchoServer(
+        tmp_path, "stall_ms=60000", env=http_server.FREES_AT_ONCE
+    )
     yield server
     server.drain()
 
@@ -97,10 +100,9 @@ def test_a_follower_that_goes_away_is_seen_at_once(server):
 
 
 def test_a_download_goes_as_fast_as_the_peer_reads(tmp_path):
-    # ASan keeps what is freed for a while: here a little of it.
-    env = {"ASAN_OPTIONS": "quarantine_size_mb=1:thread_local_quarantine_size_kb=64"}
-    server = http_server.EchoServer(tmp_path, env=env)
+    server = http_server.EchoServer(tmp_path, env=http_server.FREES_AT_ONCE)
     size = 20 << 20
+    ask(server, b"GET", b"/download")
     before = server.stats()["resident"]
     with server.connect(tcp=True) as peer:
         peer.sendall(b"GET /download?size=%d HTTP/1.1\r\nHost: x\r\n\r\n" % size)
@@ -137,7 +139,7 @@ def read_all(peers):
     return got.values()
 
 
-def test_1000_followers_of_whom_100_do_not_read(server):
+def test_many_followers_of_whom_some_do_not_read(server):
     """Those who do not read are cut; memory is bounded; the others get all."""
     readers = [follow(server) for _ in range(FOLLOWERS - SILENT)]
     silent = [follow(server) for _ in range(SILENT)]
@@ -154,7 +156,7 @@ def test_1000_followers_of_whom_100_do_not_read(server):
         most = max(most, server.stats()["resident"])
         assert sent < 10000, "those who do not read are never cut"
     # 64 KiB wait for each at most, and all of them share the events.
-    assert most - before < 48 << 10
+    assert most - before < SILENT * 480
     has(server, followers=FOLLOWERS - SILENT, connections=1 + FOLLOWERS - SILENT)
     ask(server, b"POST", b"/publish", b"last")
     ask(server, b"POST", b"/end")
