@@ -91,7 +91,7 @@ class Follower:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         self.socket.settimeout(PATIENCE_S)
         self.socket.connect(("127.0.0.1", gateway.port))
-        lines = [f"GET /v1/jobs/{job}/events{query} HTTP/1.1", "Host: here"]
+        lines = [f"GET /v1/jobs/{job}/events{query} HTTP/1.1", "Host: localhost"]
         lines += [f"{k.replace('_', '-')}: {v}" for k, v in headers.items()]
         self.socket.sendall("\r\n".join([*lines, "", ""]).encode())
         self.answer = None

@@ -296,6 +296,37 @@ static void check_key(struct access *access, struct view key, access_done *done,
         look_up(access, &hash, done, owner);
 }
 
+/* A name that only this host can have given itself: a web page elsewhere may
+ * give its own name our address, and so reach us from a browser here. */
+static bool is_own_host(struct view host)
+{
+    struct view name = host;
+
+    if (host.len > 0 && *host.data != '[')
+        for (size_t i = 0; i < host.len; i++)
+            if (host.data[i] == ':')
+                name.len = i;
+    for (size_t i = 0; i < name.len; i++)
+        if (!byte_is_of(name.data[i], "0123456789abcdefABCDEF.:[]"))
+            return name.len == 9 && strncasecmp(name.data, "localhost", 9) == 0;
+    return name.len > 0 && (*name.data == '[' || byte_is_of(*name.data, //
+                                                            "0123456789"));
+}
+
+/* Without keys nothing but this keeps out the web pages that a browser on this
+ * host shows. */
+static bool is_web_page(const struct http_exchange *exchange)
+{
+    struct view origin, host;
+    struct err err;
+
+    if (!http_request_value(exchange, "Origin", &origin, &err) ||
+        !http_request_value(exchange, "Host", &host, &err))
+        return true;
+    return origin.len > 0 ||
+           (*http_request_address(exchange) != '\0' && !is_own_host(host));
+}
+
 /* With --open, what is no key of quern counts for none: clients that must have
  * one send any text. */
 void access_check(struct access *access, const struct http_exchange *exchange,
@@ -309,6 +340,11 @@ void access_check(struct access *access, const struct http_exchange *exchange,
         access_deny(done, owner, 401, "bad_key", err.text);
     else if (key_is_sound(key))
         check_key(access, key, done, owner);
+    else if (access->open.scopes != 0 && is_web_page(exchange))
+        access_deny(done, owner, 403, "foreign_origin",
+                    "with --open a gateway serves no web pages of others: the "
+                    "request has an Origin, or its Host is no name of this "
+                    "host");
     else if (access->open.scopes != 0)
         done(owner, &open);
     else if (key.len == 0)

@@ -354,6 +354,22 @@ json_t *api_request_object(struct api_request *request)
     return NULL;
 }
 
+bool api_request_key(struct api_request *request, char **key)
+{
+    struct view value;
+    struct err err;
+
+    *key = NULL;
+    if (!http_request_value(request->exchange, "Idempotency-Key", &value,
+                            &err)) {
+        api_request_refuse(request, &err);
+        return false;
+    }
+    if (value.len > 0)
+        *key = view_dup(value);
+    return true;
+}
+
 bool api_request_may_see(const struct api_request *request, struct view tenant)
 {
     return (request->caller.scopes & SCOPE_OPERATE) ||
@@ -461,9 +477,12 @@ struct http_stream *api_request_stream(struct api_request *request,
                                        const struct http_stream_events *heard,
                                        void *owner)
 {
-    struct http_stream *begun = http_stream_begin(
-        request->exchange, status, headers, count, length, heard, owner);
+    struct http_pair all[API_MOST_HEADERS];
+    struct http_stream *begun;
 
+    count = add_id(request, all, headers, count);
+    begun = http_stream_begin(request->exchange, status, all, count, length,
+                              heard, owner);
     api_request_part(request);
     return begun;
 }

@@ -21,7 +21,7 @@
 #include "producer/gateway/route.h"
 #include "schemas/redis/link.h"
 
-enum { API_REQUEST_ID_BYTES = 24, API_MOST_HEADERS = 8 };
+enum { API_REQUEST_ID_BYTES = 24, API_MOST_HEADERS = 16 };
 
 struct api_request {
     char id[API_REQUEST_ID_BYTES]; /* of the answer: x-request-id */
@@ -61,6 +61,9 @@ bool api_request_time(struct api_request *request, const char *name,
 /* The body as a JSON object, a new reference; of no body an empty one. NULL: it
  * was refused, and the request is answered. */
 json_t *api_request_object(struct api_request *request);
+/* The header Idempotency-Key, to be freed; NULL: it is not there. False: it was
+ * refused, and the request is answered. */
+bool api_request_key(struct api_request *request, char **key);
 /* Whether a job of that partition's tenants may be seen by the caller: it is
  * the key's tenant's, or the key may operate. */
 bool api_request_may_see(const struct api_request *request, struct view tenant);

@@ -342,6 +342,19 @@ unsigned int fleet_links_partitions(const struct fleet_links *links)
     return links->partitions;
 }
 
+bool fleet_links_find(void *links, struct view tenant, unsigned int *partition,
+                      struct err *err)
+{
+    unsigned int count = fleet_links_partitions(links);
+
+    if (count == 0)
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "the gateway does not know the fleet yet: no connection "
+                       "to Redis");
+    *partition = names_partition(tenant, count);
+    return true;
+}
+
 bool fleet_links_are_ready(const struct fleet_links *links)
 {
     for (size_t i = 0; i < LINKS; i++)

@@ -38,6 +38,10 @@ void fleet_links_free(struct fleet_links *links); /* accepts NULL */
 /* 0: not known yet. A fleet whose first consumer has not set the number yet has
  * one, and is asked again. */
 unsigned int fleet_links_partitions(const struct fleet_links *links);
+/* Of struct draft_finder (producer/client/draft.h); links: the fleet_links.
+ * Error: the number of partitions is not known yet. */
+bool fleet_links_find(void *links, struct view tenant, unsigned int *partition,
+                      struct err *err);
 /* All links that were opened are ready. */
 bool fleet_links_are_ready(const struct fleet_links *links);
 

@@ -30,8 +30,9 @@ struct gateway {
     struct access *access;       /* who may do what */
     struct followers *followers; /* who follows which job */
     struct http_server *server;
-    uint64_t blob_bytes; /* in memory, see native/blob_memory.h */
-    bool draining;       /* no more work is wanted: readyz says so */
+    struct http_tls *tls; /* NULL: HTTP in the clear */
+    uint64_t blob_bytes;  /* in memory, see native/blob_memory.h */
+    bool draining;        /* no more work is wanted: readyz says so */
 };
 
 #endif

@@ -11,13 +11,14 @@
 #include "producer/gateway/fleet_links.h"
 #include "producer/gateway/followers.h"
 #include "producer/gateway/http/http_server.h"
+#include "producer/gateway/http/http_tls.h"
 #include "producer/gateway/work.h"
 #include "schemas/service/alarm.h"
 #include "schemas/service/log.h"
 #include "schemas/service/notify.h"
 
-enum { SIGNALS = 2 };
-static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
+enum { SIGNALS = 3 };
+static const int numbers[SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
 
 struct process {
     struct gateway gateway;
@@ -49,6 +50,7 @@ static void on_drained(void *owner)
 
     log_line("exit", "{}");
     http_server_free(gateway->server);
+    http_tls_free(gateway->tls);
     gateway->server = NULL;
     access_free(gateway->access);
     followers_free(gateway->followers);
@@ -73,15 +75,46 @@ static void process_leave(struct process *process, uint64_t grace_ms)
     http_server_drain(gateway->server, grace_ms, on_drained, process);
 }
 
-/* The first one drains, the second one ends at once: what Redis has is kept. */
+static bool load_tls(struct gateway *gateway, struct err *err)
+{
+    const struct gateway_settings *settings = &gateway->settings;
+    const char *key =
+        *settings->tls_key ? settings->tls_key : settings->tls_certificate;
+
+    if (*settings->tls_certificate == '\0')
+        return true;
+    gateway->tls = http_tls_new(settings->tls_certificate, key, err);
+    if (gateway->tls && *http_tls_warning(gateway->tls))
+        log_line("tls.warning", "{s:s}", "why", http_tls_warning(gateway->tls));
+    return gateway->tls;
+}
+
+/* HUP: certificate and key may be new. Wrong ones change nothing. */
+static void reload_tls(const struct gateway *gateway)
+{
+    struct err err = { 0 };
+
+    if (!gateway->tls)
+        return;
+    if (http_tls_reload(gateway->tls, &err))
+        log_line("tls.reloaded", "{s:s}", "warning",
+                 http_tls_warning(gateway->tls));
+    else
+        log_line("tls.refused", "{s:s}", "why", err.text);
+}
+
+/* TERM: the first one drains, the second one ends at once: what Redis has is
+ * kept. */
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct process *process = handle->data;
 
-    (void)number;
-    if (process->gateway.draining)
+    if (number == SIGHUP)
+        reload_tls(&process->gateway);
+    else if (process->gateway.draining)
         exit(process->exit_code);
-    process_leave(process, process->gateway.settings.drain_ms);
+    else
+        process_leave(process, process->gateway.settings.drain_ms);
 }
 
 /* ---------------------------------------------------------------- the start */
@@ -130,8 +163,10 @@ static bool listen_at(struct gateway *gateway,
         log_line("listening", "{s:s}", "path", place->path);
         return true;
     }
-    if (!http_server_listen_tcp(gateway->server, place->address, port, &port,
-                                err))
+    if (gateway->tls ? !http_server_listen_tls(gateway->server, place->address,
+                                               port, gateway->tls, &port, err)
+                     : !http_server_listen_tcp(gateway->server, place->address,
+                                               port, &port, err))
         return false;
     log_line("listening", "{s:s, s:I}", "address", place->address, "port",
              (json_int_t)port);
@@ -182,7 +217,7 @@ static void open_parts(struct process *process)
     gateway->work = work_new(gateway);
     gateway->access = access_new(gateway);
     open_server(gateway);
-    if (!listen_everywhere(gateway, &err)) {
+    if (!load_tls(gateway, &err) || !listen_everywhere(gateway, &err)) {
         fprintf(stderr, "quern-gateway: %s\n", err.text);
         process->exit_code = EX_UNAVAILABLE;
         process_leave(process, 0);

@@ -95,6 +95,20 @@ static const struct setting rows[] = {
       .check = check_listen,
       .about = "Where requests are accepted: a numeric address with a port "
                "(127.0.0.1:8088, [::1]:8088) or unix:/path." },
+    { .name = "tls-certificate",
+      .type = SETTING_TEXT,
+      .offset = AT(tls_certificate),
+      .normal = "",
+      .value = "FILE",
+      .about = "Speak TLS on all addresses (not on unix sockets): the "
+               "certificate and those between it and the root, PEM. HUP reads "
+               "it again." },
+    { .name = "tls-key",
+      .type = SETTING_TEXT,
+      .offset = AT(tls_key),
+      .normal = "",
+      .value = "FILE",
+      .about = "Its private key; absent: in the same file." },
     { .name = "plain-http",
       .type = SETTING_SWITCH,
       .offset = AT(plain_http),
@@ -273,11 +287,11 @@ bool gateway_settings_check(const struct gateway_settings *settings,
                            "loopback addresses and unix sockets only, not on "
                            "%s",
                            place.address);
-        if (!settings->plain_http)
+        if (!settings->plain_http && *settings->tls_certificate == '\0')
             return err_set(err, ERR_REJECT, "bad_setting",
                            "--listen %s: other hosts reach this address, and "
                            "keys would cross the network unencrypted; give "
-                           "--plain-http to allow that",
+                           "--tls-certificate, or --plain-http to allow that",
                            place.address);
     }
     return true;

@@ -16,7 +16,8 @@ struct gateway_settings {
     char *prefix;
     uint64_t redis_ms; /* for an answer of Redis */
 
-    char *listen;      /* places, see gateway_place_read() */
+    char *listen;                    /* places, see gateway_place_read() */
+    char *tls_certificate, *tls_key; /* paths; "": none */
     bool plain_http;   /* also where others than this host can listen in */
     char *open_tenant; /* requests without a key are its; "": none are */
     uint64_t key_cache_ms;

@@ -119,7 +119,7 @@ def test_uploads_share_a_bounded_memory(gateway):
 
     def begin(part):
         other = socket.create_connection(("127.0.0.1", gateway.port))
-        head = f"POST /v1/blobs HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n"
+        head = f"POST /v1/blobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n"
         other.sendall(head.encode() + bytes(part))
         return other
 

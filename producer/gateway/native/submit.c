@@ -73,17 +73,6 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
     api_request_refuse(request, &err);
 }
 
-static bool find_partition(void *owner, struct view tenant,
-                           unsigned int *partition, struct err *err)
-{
-    const struct gateway *gateway = owner;
-    unsigned int count = fleet_links_partitions(gateway->links);
-
-    (void)err; /* that it is known was checked before */
-    *partition = names_partition(tenant, count);
-    return true;
-}
-
 /* The tenant is the key's, the id is ours. False: answered. */
 static bool claim_members(struct api_request *request, json_t *json)
 {
@@ -116,26 +105,16 @@ static bool read_key(struct api_request *request, const json_t *json,
 {
     const char *member =
         json_string_value(json_object_get(json, "idempotency_key"));
-    struct view value;
-    struct err err;
 
-    *key = NULL;
-    if (!http_request_value(request->exchange, "Idempotency-Key", &value,
-                            &err)) {
-        api_request_refuse(request, &err);
+    if (!api_request_key(request, key))
         return false;
-    }
-    if (value.len == 0)
+    if (!*key || !member || strcmp(*key, member) == 0)
         return true;
-    if (member && !view_is(value, member)) {
-        api_request_wrong(request, "idempotency_key",
-                          "idempotency_key is \"%.100s\", the header "
-                          "Idempotency-Key says otherwise",
-                          member);
-        return false;
-    }
-    *key = view_dup(value);
-    return true;
+    api_request_wrong(request, "idempotency_key",
+                      "idempotency_key is \"%.100s\", the header "
+                      "Idempotency-Key says otherwise",
+                      member);
+    return false;
 }
 
 static void send_draft(struct api_request *request, const struct draft *draft)
@@ -162,7 +141,8 @@ static void submit_object(struct api_request *request, json_t *json)
     static const struct quern_id none;
     CLEANUP(draft_finish) struct draft draft = { .fresh = false };
     CLEANUP(cleanup_free) char *key = NULL;
-    const struct draft_finder finder = { find_partition, request->gateway };
+    const struct draft_finder finder = { fleet_links_find,
+                                         request->gateway->links };
     struct err err;
 
     if (!claim_members(request, json) || !read_key(request, json, &key))

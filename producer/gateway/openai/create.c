@@ -92,17 +92,6 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
 
 /* --------------------------------------------------------------- submitting */
 
-static bool find_partition(void *owner, struct view tenant,
-                           unsigned int *partition, struct err *err)
-{
-    const struct gateway *gateway = owner;
-
-    (void)err; /* that it is known was checked before */
-    *partition =
-        names_partition(tenant, fleet_links_partitions(gateway->links));
-    return true;
-}
-
 static void submit_draft(struct api_request *request, const redisReply *reply)
 {
     struct creation *creation = request->state;
@@ -177,33 +166,17 @@ static void choose_container(struct creation *creation)
     json_object_set_new(asked->job, "history", json_string("off"));
 }
 
-/* NULL: the header is not there. False: answered. */
-static bool read_key(struct api_request *request, char **key)
-{
-    struct view value;
-    struct err err;
-
-    *key = NULL;
-    if (!http_request_value(request->exchange, "Idempotency-Key", &value,
-                            &err)) {
-        api_request_refuse(request, &err);
-        return false;
-    }
-    if (value.len > 0)
-        *key = view_dup(value);
-    return true;
-}
-
 static void submit_job_of(struct api_request *request)
 {
     static const struct quern_id none;
     struct creation *creation = request->state;
-    const struct draft_finder finder = { find_partition, request->gateway };
+    const struct draft_finder finder = { fleet_links_find,
+                                         request->gateway->links };
     CLEANUP(cleanup_free) char *key = NULL;
     json_t *job = creation->asked.job;
     struct err err;
 
-    if (!read_key(request, &key))
+    if (!api_request_key(request, &key))
         return;
     const struct quern_submit_options options = { .idempotency_key = key };
     choose_container(creation);

@@ -57,8 +57,10 @@ void kept_response_init(struct kept_response *kept, struct gateway *gateway,
     };
 }
 
-bool kept_response_read(struct kept_response *kept, struct gateway *gateway,
-                        struct view job, struct view text)
+/* False: the text is not what was asked. */
+static bool kept_response_read(struct kept_response *kept,
+                               struct gateway *gateway, struct view job,
+                               struct view text)
 {
     json_t *asked = json_loadb(text.data, text.len, 0, NULL);
 
@@ -177,7 +179,9 @@ static int state_named(struct view name)
     return STATE_IN_PROGRESS;
 }
 
-json_t *kept_response_json(const struct kept_response *kept, struct view bytes)
+/* bytes: of the result; empty: there is none. */
+static json_t *kept_response_json(const struct kept_response *kept,
+                                  struct view bytes)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const struct response_state now = {

@@ -32,21 +32,17 @@ struct kept_response {
 
 /* -------- kept_response.c */
 
-/* asked: the text of the key; a reference is not taken. False: it is none. */
-bool kept_response_read(struct kept_response *kept, struct gateway *gateway,
-                        struct view job, struct view text);
-/* The same of what was asked just now; takes asked. */
+/* asked: what the key asked:<id> has; taken. */
 void kept_response_init(struct kept_response *kept, struct gateway *gateway,
                         struct view job, json_t *asked);
 void kept_response_finish(struct kept_response *kept);
 /* To look at the job: asks for its facts, and takes the reply; asks for its
- * result, whose bytes (empty: there are none) make the object. */
+ * result. */
 void kept_response_ask(const struct kept_response *kept,
                        struct command *command);
 void kept_response_take(struct kept_response *kept, const redisReply *facts);
 void kept_response_ask_result(const struct kept_response *kept,
                               struct command *command);
-json_t *kept_response_json(const struct kept_response *kept, struct view bytes);
 unsigned int kept_response_partition(const struct kept_response *kept);
 
 /* The error of the API; code and param may be NULL. Ends the request. */

@@ -166,7 +166,7 @@ static void on_failed(void *owner, const struct err *why)
     reader_free(reader);
 }
 
-static bool may_send(void *owner)
+static bool reader_may_send(void *owner)
 {
     const struct response_reader *reader = owner;
 
@@ -185,7 +185,7 @@ static void on_beat(void *owner, struct http_bytes *comment)
 static const struct job_follower_events followed = {
     .on_bytes = on_bytes,
     .on_failed = on_failed,
-    .may_send = may_send,
+    .may_send = reader_may_send,
     .on_beat = on_beat,
 };
 

@@ -62,7 +62,7 @@ static struct view view_of_text(const json_t *json)
                           text ? json_string_length(json) : 0 };
 }
 
-static bool is_one_of(const json_t *json, const char *const *words)
+static bool text_is_of(const json_t *json, const char *const *words)
 {
     for (; *words; words++)
         if (view_is(view_of_text(json), *words))
@@ -80,8 +80,8 @@ struct input_reader {
     struct response_fault *fault;
 };
 
-static json_t *add_message(struct input_reader *reader, const char *role,
-                           json_t *content)
+static json_t *input_add_message(struct input_reader *reader, const char *role,
+                                 json_t *content)
 {
     json_t *message = json_pack("{s:s}", "role", role);
 
@@ -111,8 +111,8 @@ static bool read_image(struct input_reader *reader, json_t *part,
     return true;
 }
 
-static bool read_part(struct input_reader *reader, json_t *part,
-                      const struct place *place, json_t *parts)
+static bool input_read_part(struct input_reader *reader, json_t *part,
+                            const struct place *place, json_t *parts)
 {
     static const char *const texts[] = { "input_text", "output_text", "text",
                                          "summary_text", NULL };
@@ -125,7 +125,7 @@ static bool read_part(struct input_reader *reader, json_t *part,
         text = member_of(part, "refusal");
     else if (view_is(view_of_text(type), "input_image"))
         return read_image(reader, part, place, parts);
-    else if (!is_one_of(type, texts))
+    else if (!text_is_of(type, texts))
         return refuse(reader->fault, "invalid_value",
                       place_at("%.110s.type", place->text).text,
                       "parts of the type \"%.40s\" are not possible here",
@@ -156,7 +156,7 @@ static json_t *read_content(struct input_reader *reader, json_t *content,
     json_array_foreach(content, i, part) {
         struct place at = place_at("%.100s[%zu]", place->text, i);
 
-        if (!read_part(reader, part, &at, parts)) {
+        if (!input_read_part(reader, part, &at, parts)) {
             json_decref(parts);
             return NULL;
         }
@@ -179,18 +179,18 @@ static bool read_message(struct input_reader *reader, json_t *item,
     struct place at = place_at("%.110s.content", place->text);
     json_t *content;
 
-    if (!is_one_of(role, roles))
+    if (!text_is_of(role, roles))
         return refuse(reader->fault, "invalid_value",
                       place_at("%.110s.role", place->text).text,
                       "the role must be user, assistant, system or developer");
     content = read_content(reader, member_of(item, "content"), &at);
     if (!content)
         return false;
-    add_message(reader,
-                view_is(view_of_text(role), "developer")
-                    ? "system"
-                    : json_string_value(role),
-                content);
+    input_add_message(reader,
+                      view_is(view_of_text(role), "developer")
+                          ? "system"
+                          : json_string_value(role),
+                      content);
     return true;
 }
 
@@ -206,7 +206,7 @@ static bool read_call(struct input_reader *reader, json_t *item,
         return wrong_type(reader->fault, place->text,
                           "a call with the texts call_id, name and arguments");
     if (!reader->calls) {
-        json_t *message = add_message(reader, "assistant", json_null());
+        json_t *message = input_add_message(reader, "assistant", json_null());
 
         reader->calls = json_array();
         json_object_set_new(message, "tool_calls", reader->calls);
@@ -231,7 +231,7 @@ static bool read_call_output(struct input_reader *reader, json_t *item,
     content = read_content(reader, member_of(item, "output"), &at);
     if (!content)
         return false;
-    message = add_message(reader, "tool", content);
+    message = input_add_message(reader, "tool", content);
     json_object_set(message, "tool_call_id", id);
     return true;
 }
@@ -243,7 +243,7 @@ static bool is_passed_over(json_t *type)
     static const char *const types[] = { "reasoning", "code_interpreter_call",
                                          "web_search_call", NULL };
 
-    return is_one_of(type, types);
+    return text_is_of(type, types);
 }
 
 static bool read_item(struct input_reader *reader, json_t *item,
@@ -276,7 +276,7 @@ static json_t *read_input(json_t *body, struct response_fault *fault)
     size_t i;
 
     if (json_is_string(input)) {
-        add_message(&reader, "user", json_incref(input));
+        input_add_message(&reader, "user", json_incref(input));
         return reader.messages;
     }
     if (!input)
@@ -363,7 +363,7 @@ static bool read_tool(struct response_request *request, json_t *tool,
         json_array_append_new(own, json_string("execute_python_code"));
         return read_interpreter(request, tool, place.text, fault);
     }
-    if (is_one_of(type, searches))
+    if (text_is_of(type, searches))
         json_array_append_new(own, json_string("search_web"));
     return true;
 }
@@ -403,7 +403,7 @@ static bool read_choice(struct response_request *request, json_t *body,
     if (!choice)
         return true;
     if (json_is_string(choice))
-        return is_one_of(choice, words)
+        return text_is_of(choice, words)
                    ? choose_tool(request, json_string_value(choice))
                    : refuse(fault, "invalid_value", "tool_choice",
                             "tool_choice must be none, auto, required or an "
@@ -551,8 +551,8 @@ static bool read_members(struct response_request *request, json_t *body,
 }
 
 /* text.format and text.verbosity. */
-static bool read_text(struct response_request *request, json_t *body,
-                      struct response_fault *fault)
+static bool request_read_text(struct response_request *request, json_t *body,
+                              struct response_fault *fault)
 {
     json_t *text = member_of(body, "text");
     json_t *format = member_of(text, "format"), *schema;
@@ -693,7 +693,7 @@ bool response_request_read(struct response_request *request, json_t *body,
     if (!read_members(request, body, fault) ||
         !read_tools(request, body, fault) ||
         !read_choice(request, body, fault) ||
-        !read_text(request, body, fault) ||
+        !request_read_text(request, body, fault) ||
         !read_reasoning(request, body, fault) ||
         !read_metadata(request, body, fault) ||
         !read_include(request, body, fault) ||

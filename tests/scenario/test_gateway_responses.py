@@ -1,0 +1,346 @@
+"""quern-gateway as OpenAI's Responses API, with a real Redis and a real consumer.
+(tests/clients does the same with the official clients.)"""
+
+import json
+import socket
+import ssl
+import subprocess
+
+import pytest
+from gateway import Gateway
+from servers import wait_until
+from stack import ROOT, Stack, call_of
+
+CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+WEATHER = {"type": "function", "name": "get_weather", "parameters": {"type": "object"}}
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack() as stack:
+        stack.consumer()
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def gateway(stack):
+    with Gateway(stack.redis.url) as gateway:
+        gateway.ready()
+        yield gateway
+        gateway.drain()
+
+
+def create(gateway, status=200, **request):
+    got, answer = gateway.json("POST", "/v1/responses", request)
+    assert got == status, answer
+    return answer
+
+
+def events_of(data):
+    """The events of a stream; each type twice, as its line and in its data."""
+    events = []
+    for block in data.decode().split("\n\n"):
+        lines = [line for line in block.split("\n") if line and line[0] != ":"]
+        if not lines or lines == ["data: [DONE]"]:
+            continue
+        type, text = lines
+        event = json.loads(text.removeprefix("data: "))
+        assert type == f"event: {event['type']}"
+        events.append(event)
+    assert data.endswith(b"data: [DONE]\n\n")
+    numbers = [event["sequence_number"] for event in events]
+    assert numbers == sorted(set(numbers))
+    return events
+
+
+def stream(gateway, method, path, body=None):
+    text = json.dumps(body) if body else None
+    status, headers, data = gateway.call(
+        method, path, text, **({"content_type": "application/json"} if body else {})
+    )
+    assert status == 200 and headers["Content-Type"] == "text/event-stream", data
+    assert headers["x-request-id"].startswith("req_")
+    return events_of(data)
+
+
+def ended(gateway, id):
+    def found():
+        status, answer = gateway.json("GET", f"/v1/responses/{id}")
+        assert status == 200
+        return answer if answer["status"] not in ("queued", "in_progress") else None
+
+    return wait_until(found)
+
+
+def texts(response):
+    return [
+        part["text"]
+        for item in response["output"]
+        if item["type"] == "message"
+        for part in item["content"]
+    ]
+
+
+def test_a_plain_response(gateway, stack):
+    stack.model.script([{"text": "Grüße"}])
+    answer = create(gateway, input="hello", instructions="Be brief.", temperature=0.5)
+    assert (answer["status"], texts(answer)) == ("completed", ["Grüße"])
+    assert answer["instructions"] == "Be brief." and answer["temperature"] == 0.5
+    assert answer["usage"]["total_tokens"] > 0
+    messages = stack.model.request()["messages"]
+    assert [m["role"] for m in messages] == ["system", "user"]
+    assert "tools" not in stack.model.request()
+    again = gateway.json("GET", f"/v1/responses/{answer['id']}")
+    assert again == (200, answer)
+
+
+def test_a_stream_is_the_same_at_every_gateway(gateway, stack):
+    stack.model.script(
+        [{"text": "I see.", "tool_calls": [call_of("print(42)")]}, {"text": "42"}]
+    )
+    request = {"input": "go", "tools": [CODE], "stream": True}
+    events = stream(gateway, "POST", "/v1/responses", request)
+    types = [e["type"].removeprefix("response.") for e in events]
+    assert types[:2] == ["created", "in_progress"] and types[-1] == "completed"
+    added = [e["item"]["type"] for e in events if e["type"].endswith("item.added")]
+    assert added == ["message", "code_interpreter_call", "message"]
+    last = events[-1]["response"]
+    path = f"/v1/responses/{last['id']}"
+    assert gateway.json("GET", path) == (200, last)
+    with Gateway(stack.redis.url) as other:
+        other.ready()
+        assert stream(other, "GET", f"{path}?stream=true") == events
+        at = events[9]["sequence_number"]
+        rest = stream(other, "GET", f"{path}?stream=true&starting_after={at}")
+        assert rest == events[10:]
+        other.drain()
+
+
+def test_a_response_in_the_background_is_resumed_and_cancelled(gateway, stack):
+    stack.model.script([{"text": "word " * 40, "chunk_ms": 100}])
+    first = create(gateway, input="go", background=True)
+    assert first["status"] in ("queued", "in_progress") and first["background"]
+    job = job_of(first)
+    stack.wait_event(job, "message.delta")
+    status, now = gateway.json("POST", f"/v1/responses/{first['id']}/cancel", {})
+    assert status == 200 and now["status"] in ("in_progress", "cancelled")
+    assert ended(gateway, first["id"])["status"] == "cancelled"
+    events = stream(gateway, "GET", f"/v1/responses/{first['id']}?stream=true")
+    assert events[0]["response"]["status"] == "queued"
+    assert events[-1]["type"] == "response.incomplete"
+    assert events[-1]["response"]["status"] == "cancelled"
+
+
+def job_of(response):
+    digits = response["id"].removeprefix("resp_")
+    return "-".join(
+        [digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]]
+    )
+
+
+def test_a_response_goes_on_from_another(gateway, stack):
+    stack.model.script([{"text": "one"}])
+    first = create(gateway, input="a", instructions="Old.")
+    for word in ("two", "three"):
+        stack.model.script([{"text": word}])
+        next = create(gateway, input="b", previous_response_id=first["id"])
+        assert texts(next) == [word]
+        assert next["previous_response_id"] == first["id"]
+        said = [(m["role"], m["content"]) for m in stack.model.request()["messages"]]
+        assert said[-3:] == [("user", "a"), ("assistant", "one"), ("user", "b")]
+        assert ("system", "Old.") not in said
+
+
+def test_functions_of_the_caller(gateway, stack):
+    ask = {"id": "w", "name": "get_weather", "arguments": '{"city": "Ulm"}'}
+    stack.model.script([{"tool_calls": [ask]}])
+    first = create(gateway, input="go", tools=[WEATHER])
+    [call] = first["output"]
+    assert (call["type"], call["call_id"], call["name"]) == (
+        "function_call",
+        "w",
+        "get_weather",
+    )
+    stack.model.script([{}, {"text": "Rain."}])
+    output = {"type": "function_call_output", "call_id": "w", "output": "rain"}
+    second = create(
+        gateway, input=[output], tools=[WEATHER], previous_response_id=first["id"]
+    )
+    assert texts(second) == ["Rain."]
+    stack.model.script([{}, {"text": "Rain."}])
+    whole = [{"role": "user", "content": "go"}, call, output]
+    assert texts(create(gateway, input=whole, tools=[WEATHER])) == ["Rain."]
+    status, answer = gateway.json(
+        "POST", "/v1/responses", {"input": "b", "previous_response_id": first["id"]}
+    )
+    assert status == 400 and '"w"' in answer["error"]["message"]
+
+
+def test_a_file_that_code_left_is_cited(gateway, stack):
+    code = "open('out.csv', 'w').write('a')"
+    stack.model.script([{"tool_calls": [call_of(code)]}, {"text": "See out.csv"}])
+    answer = create(gateway, input="go", tools=[CODE])
+    [code_item, message] = answer["output"]
+    assert code_item["container_id"].startswith("cntr_")
+    [cited] = message["content"][0]["annotations"]
+    assert cited["type"] == "container_file_citation"
+    assert (cited["filename"], cited["start_index"], cited["end_index"]) == (
+        "out.csv",
+        4,
+        11,
+    )
+    assert cited["container_id"] == code_item["container_id"]
+
+
+def test_a_response_that_was_deleted_is_unknown(gateway, stack):
+    stack.model.script([{"text": "one"}])
+    id = create(gateway, input="a")["id"]
+    assert gateway.json("DELETE", f"/v1/responses/{id}") == (
+        200,
+        {"id": id, "object": "response", "deleted": True},
+    )
+    for method, path in [("GET", ""), ("DELETE", ""), ("POST", "/cancel")]:
+        assert gateway.refusal(method, f"/v1/responses/{id}{path}")[0] == 404
+    with Gateway(stack.redis.url, open="other") as other:
+        other.ready()
+        stack.model.script([{"text": "two"}])
+        mine = create(gateway, input="a")["id"]
+        status, code, param = other.refusal(
+            "POST", "/v1/responses", {"input": "b", "previous_response_id": mine}
+        )
+        assert (status, code, param) == (
+            400,
+            "previous_response_not_found",
+            "previous_response_id",
+        )
+        other.drain()
+
+
+def test_a_client_that_goes_away_cancels(gateway, stack):
+    stack.model.script([{"text": "word " * 100, "chunk_ms": 100}])
+    before = jobs(stack)
+    for streams in (True, False):
+        with socket.create_connection(("127.0.0.1", gateway.port)) as peer:
+            body = json.dumps({"input": "go", "stream": streams}).encode()
+            peer.sendall(
+                b"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+            )
+            [job] = wait_until(lambda: jobs(stack) - before)
+            stack.wait_event(job, "message.delta")
+            before.add(job)
+        wait_until(lambda: stack.state(job) == "cancelled")
+
+
+def jobs(stack):
+    prefix = f"{ROOT}asked:"
+    return {
+        key.decode().removeprefix(prefix) for key in stack.db.scan_iter(f"{prefix}*")
+    }
+
+
+REFUSED = [
+    ({}, "missing_required_parameter", "input"),
+    ({"input": 7}, "invalid_type", "input"),
+    ({"input": [{"role": "boss", "content": "x"}]}, "invalid_value", "input[0].role"),
+    (
+        {"input": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+        "invalid_value",
+        "input[0].content[0].type",
+    ),
+    (
+        {"input": [{"type": "item_reference", "id": "msg_1"}]},
+        "unsupported_parameter",
+        "input[0].type",
+    ),
+    ({"input": "x", "temperature": 3}, "invalid_value", "temperature"),
+    ({"input": "x", "temperature": "hot"}, "invalid_type", "temperature"),
+    ({"input": "x", "max_output_tokens": 1}, "invalid_value", "max_output_tokens"),
+    ({"input": "x", "prompt": {"id": "p"}}, "unknown_parameter", "prompt"),
+    ({"input": "x", "tools": [{"type": "code_interpreter"}]}, "invalid_type", None),
+    ({"input": "x", "tool_choice": {"type": "mcp"}}, "unsupported_parameter", None),
+    ({"input": "x", "text": {"format": {"type": "xml"}}}, "invalid_value", None),
+    ({"input": "x", "metadata": {"a": 1}}, "invalid_type", "metadata.a"),
+    ({"input": "x", "background": True, "store": False}, "invalid_value", "store"),
+    ({"input": "x", "conversation": "conv_1"}, "unsupported_parameter", None),
+    (
+        {"input": "x", "previous_response_id": "resp_7"},
+        "previous_response_not_found",
+        "previous_response_id",
+    ),
+]
+
+
+@pytest.mark.parametrize("request_, code, param", REFUSED)
+def test_bad_requests(gateway, request_, code, param):
+    got = gateway.refusal("POST", "/v1/responses", request_)
+    assert got[:2] == (400, code) and (param is None or got[2] == param)
+
+
+def test_null_is_the_same_as_absent(gateway, stack):
+    stack.model.script([{"text": "x"}])
+    names = "instructions tools tool_choice temperature metadata text include stream"
+    nothing = dict.fromkeys(names.split())
+    assert texts(create(gateway, input="x", **nothing)) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "headers, status",
+    [
+        ({}, 400),
+        ({"host": "localhost:8088"}, 400),
+        ({"host": "127.0.0.1"}, 400),
+        ({"host": "[::1]:8088"}, 400),
+        ({"host": "evil.example"}, 403),
+        ({"host": "evil.example:8088"}, 403),
+        ({"host": "abc.de"}, 403),
+        ({"host": "localhost.evil.example"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+    ],
+)
+def test_an_open_gateway_serves_no_web_page(gateway, headers, status):
+    """A browser on this host shows pages of others, which may reach loopback."""
+    headers = {"content_type": "application/json", **headers}
+    got, _, _ = gateway.call("POST", "/v1/responses", "{}", **headers)
+    assert got == status
+
+
+def test_over_tls(stack, tmp_path):
+    """And HUP reads the certificate again."""
+    pem = tmp_path / "both.pem"
+    make_certificate(pem, "one")
+    with Gateway(stack.redis.url, tls_certificate=str(pem)) as gateway:
+        gateway.ready()
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+        def served():
+            with socket.create_connection(("127.0.0.1", gateway.port)) as plain:
+                with context.wrap_socket(plain) as peer:
+                    peer.sendall(b"GET /livez HTTP/1.0\r\n\r\n")
+                    assert peer.recv(99).startswith(b"HTTP/1.1 200")
+                    return peer.getpeercert(binary_form=True)
+
+        first = served()
+        pem.write_text("half")
+        gateway.child.send_signal(1)
+        gateway.wait_for("tls.refused")
+        assert served() == first
+        make_certificate(pem, "two")
+        gateway.child.send_signal(1)
+        gateway.wait_for("tls.reloaded")
+        assert served() != first
+        gateway.drain()
+
+
+def make_certificate(path, name):
+    key, certificate = path.with_suffix(".key"), path.with_suffix(".crt")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        + ["-subj", f"/CN={name}", "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    path.write_text(certificate.read_text() + key.read_text())
