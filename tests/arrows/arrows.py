@@ -108,11 +108,15 @@ PRODUCT = ("schemas/", "producer/", "consumer/", "executor/", "tests/fake/model/
 PUBLIC = (
     "producer/client/quern.h",
     "producer/client/quern_operate.h",
+    "producer/gateway/body/body.h",
+    "producer/gateway/body/inline_file.h",
     "producer/gateway/http/event_stream.h",
     "producer/gateway/http/http_request.h",
     "producer/gateway/http/http_server.h",
     "producer/gateway/http/multipart.h",
+    "producer/gateway/responses/response_note.h",
     "producer/gateway/responses/response_object.h",
+    "producer/gateway/responses/response_request.h",
     "producer/gateway/responses/response_stream.h",
     "producer/gateway/responses/wire_item.h",
 )

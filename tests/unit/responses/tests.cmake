@@ -1,1 +1,3 @@
+unit_test(responses/body producer_body)
+unit_test(responses/response_request producer_responses)
 unit_test(responses/response_stream producer_responses)
