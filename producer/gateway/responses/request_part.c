@@ -151,6 +151,7 @@ static bool part_choose(const struct body_value *part, const char *const *names,
     struct view text = { 0 };
     bool one = false;
 
+    *found = *part;
     for (; *names; names++) {
         struct body_value member = body_member(part, *names);
 

@@ -234,14 +234,17 @@ static bool tool_read_search(struct request_reader *reader,
 void request_tools_leave_out(struct request_reader *reader, const char *type)
 {
     struct buf *out = &reader->request->left_out;
+    struct view rest = buf_view(out);
     size_t len = strlen(type);
 
-    for (size_t at = 0; at + len <= out->len; at++) {
-        char end = at + len < out->len ? out->data[at + len] : ',';
+    while (rest.len > 0) {
+        const char *comma = memchr(rest.data, ',', rest.len);
+        size_t one = comma ? (size_t)(comma - rest.data) : rest.len;
 
-        if (memcmp(out->data + at, type, len) == 0 && end == ',' &&
-            (at == 0 || out->data[at - 1] == ' '))
+        if (one == len && memcmp(rest.data, type, len) == 0)
             return;
+        one += comma ? 2 : 0;
+        rest = (struct view){ rest.data + one, rest.len - one };
     }
     buf_printf(out, "%s%s", out->len > 0 ? ", " : "", type);
 }

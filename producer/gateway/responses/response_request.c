@@ -603,6 +603,18 @@ static const char *attachment_ending(const struct response_attachment *one)
     return "";
 }
 
+/* Puts the number before the ending: "a-2.csv". */
+static void name_number(struct buf *out, struct view name, size_t number)
+{
+    const char *dot = memrchr(name.data, '.', name.len);
+    size_t stem = dot && dot > name.data ? (size_t)(dot - name.data) : name.len;
+
+    buf_clear(out);
+    buf_append(out, name.data, stem);
+    buf_printf(out, "-%zu", number);
+    buf_append(out, name.data + stem, name.len - stem);
+}
+
 /* A base name that no other file of the job has. */
 static void attachment_name(const struct response_attachment *one,
                             const json_t *files, size_t index,
@@ -610,28 +622,20 @@ static void attachment_name(const struct response_attachment *one,
 {
     struct view name = one->name.len > 0 ? one->name : given;
     const char *slash = name.len > 0 ? memrchr(name.data, '/', name.len) : NULL;
-    const char *dot;
+    CLEANUP(buf_finish) struct buf first = { .max = MAX_FILE_NAME_BYTES };
 
     if (slash)
         name = (struct view){ slash + 1,
                               (size_t)(name.data + name.len - slash - 1) };
-    if (!file_name_is_valid(name)) {
-        buf_printf(out, "%s-%zu%s", one->is_image ? "image" : "file", index + 1,
-                   attachment_ending(one));
-        name = buf_view(out);
-    } else {
-        name = view_head(name, MAX_FILE_NAME_BYTES - 24);
-        buf_add(out, name);
-    }
-    if (!request_find_file(files, buf_view(out)))
-        return;
-    dot = memrchr(out->data, '.', out->len);
-    size_t stem = dot && dot > out->data ? (size_t)(dot - out->data) : out->len;
-    CLEANUP(buf_finish) struct buf ending = { .max = MAX_FILE_NAME_BYTES };
-
-    buf_append(&ending, out->data + stem, out->len - stem);
-    buf_truncate(out, stem);
-    buf_printf(out, "-%zu%.*s", index + 1, VIEW_ARG(buf_view(&ending)));
+    if (file_name_is_valid(name))
+        buf_add(&first, view_head(name, MAX_FILE_NAME_BYTES - 24));
+    else
+        buf_printf(&first, "%s-%zu%s", one->is_image ? "image" : "file",
+                   index + 1, attachment_ending(one));
+    buf_add(out, buf_view(&first));
+    for (size_t number = index + 1; request_find_file(files, buf_view(out));
+         number++)
+        name_number(out, buf_view(&first), number);
 }
 
 void response_request_attach(struct response_request *request, size_t index,
@@ -639,7 +643,7 @@ void response_request_attach(struct response_request *request, size_t index,
 {
     struct response_attachment *one = &request->attachments[index];
     json_t *files = json_object_get(request->job, "files"), *file;
-    CLEANUP(buf_finish) struct buf called = { .max = 2 * MAX_FILE_NAME_BYTES };
+    CLEANUP(buf_finish) struct buf called = { .max = MAX_FILE_NAME_BYTES };
     CLEANUP(buf_finish) struct buf text = { .max = 1024 };
 
     if (!files) {

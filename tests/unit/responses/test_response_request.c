@@ -482,6 +482,31 @@ static void test_files(void **state)
     arena_finish(&arena);
 }
 
+static void test_names_of_files_differ(void **state)
+{
+    static const char *const names[] = { "a.csv", "a-3.csv", "a-4.csv" };
+    json_t *body = json_of(
+        "{'input':[{'role':'user','content':["
+        "{'type':'input_file','filename':'a.csv','file_data':'QUI'},"
+        "{'type':'input_file','filename':'a-3.csv','file_data':'QUI'},"
+        "{'type':'input_file','filename':'a.csv','file_data':'QUI'}]}]}");
+    struct response_request request;
+    struct body_error error;
+
+    (void)state;
+    assert_true(response_request_read(&request, body, &ordinary, &error));
+    for (size_t i = 0; i < 3; i++) {
+        json_t *file;
+
+        response_request_attach(&request, i, VIEW(""), VIEW(BLOB), 2);
+        file = json_array_get(json_object_get(request.job, "files"), i);
+        assert_string_equal(json_string_value(json_object_get(file, "name")),
+                            names[i]);
+    }
+    response_request_finish(&request);
+    json_decref(body);
+}
+
 /* --------------------------------------------------------------- references */
 
 static void test_references(void **state)
@@ -639,6 +664,7 @@ int main(void)
         cmocka_unit_test(test_other_tools_are_refused_when_set),
         cmocka_unit_test(test_how_it_is_answered),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_names_of_files_differ),
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_notes),
         cmocka_unit_test(test_a_job_of_others_has_no_note),
