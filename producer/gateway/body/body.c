@@ -23,8 +23,9 @@ static void body_add_path(const struct body_value *value, struct buf *out)
 }
 
 /* Appends as much of the sentence as fits: it may repeat what a client sent. */
-static void body_say(struct body_error *error, const char *path,
-                     const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void
+body_say(struct body_error *error, const char *path, const char *format,
+         va_list arguments)
 {
     char sentence[sizeof(error->message)];
 
