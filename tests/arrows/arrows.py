@@ -115,7 +115,6 @@ PUBLIC = (
     "producer/gateway/http/http_server.h",
     "producer/gateway/http/multipart.h",
     "producer/gateway/responses/response_list.h",
-    "producer/gateway/responses/response_note.h",
     "producer/gateway/responses/response_object.h",
     "producer/gateway/responses/response_request.h",
     "producer/gateway/responses/response_stream.h",

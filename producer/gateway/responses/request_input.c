@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "producer/gateway/responses/request_reader.h"
+#include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 
 enum { MOST_CALL_ID = 256 };
@@ -67,15 +68,14 @@ static bool input_add_call(struct request_reader *reader,
 
 /* Behind the message at that place come answers to its calls; *behind: where
  * they end. Whether one answers that call. */
-static bool input_is_answered(const struct request_reader *reader, size_t at,
-                              struct view id, size_t *behind)
+static bool input_is_answered(const json_t *messages, size_t at, struct view id,
+                              size_t *behind)
 {
     bool found = false;
     json_t *message;
 
-    for (*behind = at;
-         (message = json_array_get(reader->messages, *behind)) != NULL &&
-         input_is(message, "tool");
+    for (*behind = at; (message = json_array_get(messages, *behind)) != NULL &&
+                       input_is(message, "tool");
          (*behind)++)
         found |= view_equal(
             body_string(json_object_get(message, "tool_call_id")), id);
@@ -88,19 +88,19 @@ static bool input_find_place(const struct request_reader *reader,
                              const struct body_value *at, struct view id,
                              size_t *place)
 {
-    bool continues = reader->request->previous_response_id.len > 0 ||
+    bool continues = reader->request->previous.len > 0 ||
                      reader->request->conversation.len > 0;
     bool answered = false;
 
     for (size_t i = json_array_size(reader->messages); i-- > 0;) {
         if (!input_has_call(json_array_get(reader->messages, i), id))
             continue;
-        if (!input_is_answered(reader, i + 1, id, place))
+        if (!input_is_answered(reader->messages, i + 1, id, place))
             return true;
         answered = true;
     }
     if (!answered && continues)
-        answered = input_is_answered(reader, 0, id, place);
+        answered = input_is_answered(reader->messages, 0, id, place);
     if (answered)
         return body_refuse(at, "invalid_value",
                            "is \"%.*s\", whose output the input has already",
@@ -122,17 +122,16 @@ static void input_add_answer(struct request_reader *reader, size_t place,
                                     content));
 }
 
-static bool input_check_outputs(const struct request_reader *reader,
-                                const struct body_value *input)
+bool request_input_check(const json_t *messages, const struct body_value *input)
 {
     json_t *message, *call;
     size_t i, k, behind;
 
-    json_array_foreach(reader->messages, i, message)
+    json_array_foreach(messages, i, message)
         json_array_foreach(json_object_get(message, "tool_calls"), k, call) {
             struct view id = body_string(json_object_get(call, "id"));
 
-            if (!input_is_answered(reader, i + 1, id, &behind))
+            if (!input_is_answered(messages, i + 1, id, &behind))
                 return body_refuse(input, "invalid_value",
                                    "has no function_call_output for the call "
                                    "\"%.*s\"",
@@ -388,7 +387,7 @@ bool request_input_read(struct request_reader *reader,
     if (json_array_size(reader->messages) == 0)
         return body_refuse(&input, "invalid_value",
                            "has no message and no output of a function");
-    return input_check_outputs(reader, &input);
+    return request_input_check(reader->messages, &input);
 }
 
 json_t *response_request_references(json_t *body, struct body_error *error)

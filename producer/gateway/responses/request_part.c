@@ -8,6 +8,7 @@
 
 #include "producer/gateway/body/inline_file.h"
 #include "producer/gateway/responses/request_reader.h"
+#include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
 
 enum { MOST_PARTS = 512, MOST_URL = 8192, MOST_ID = 128 };

@@ -14,7 +14,6 @@
 struct request_reader {
     struct response_request *request;
     const struct response_request_options *options;
-    json_t *asked;     /* what the response object repeats */
     json_t *messages;  /* of the job */
     json_t *functions; /* of the job */
     bool python, search;
@@ -33,6 +32,10 @@ bool request_tools_read(struct request_reader *reader,
 /* request_input.c: input. */
 bool request_input_read(struct request_reader *reader,
                         const struct body_value *body);
+/* Whether each call in the messages is answered right behind it; the fault is
+ * the input's. */
+bool request_input_check(const json_t *messages,
+                         const struct body_value *input);
 
 /* request_part.c: the content of a message, a string or parts. */
 /* *content: a new reference: a string, or a list of parts as jobs have them. */

@@ -187,12 +187,12 @@ static bool tool_read_python(struct request_reader *reader,
     struct body_value container = body_member(tool, "container");
     struct response_request *request = reader->request;
 
-    if (request->wants_container)
+    if (request->wants_code)
         return body_refuse(tool, "invalid_value",
                            "is a second code_interpreter: there may be one");
     if (!body_require(tool, "container"))
         return false;
-    request->wants_container = true;
+    request->wants_code = true;
     reader->python = true;
     if (json_is_object(container.json))
         return container_read_auto(reader, &container);
@@ -233,20 +233,13 @@ static bool tool_read_search(struct request_reader *reader,
 
 void request_tools_leave_out(struct request_reader *reader, const char *type)
 {
-    struct buf *out = &reader->request->left_out;
-    struct view rest = buf_view(out);
-    size_t len = strlen(type);
+    json_t *all = reader->request->left_out, *one;
+    size_t i;
 
-    while (rest.len > 0) {
-        const char *comma = memchr(rest.data, ',', rest.len);
-        size_t one = comma ? (size_t)(comma - rest.data) : rest.len;
-
-        if (one == len && memcmp(rest.data, type, len) == 0)
+    json_array_foreach(all, i, one)
+        if (strcmp(json_string_value(one), type) == 0)
             return;
-        one += comma ? 2 : 0;
-        rest = (struct view){ rest.data + one, rest.len - one };
-    }
-    buf_printf(out, "%s%s", out->len > 0 ? ", " : "", type);
+    json_array_append_new(all, json_string(type));
 }
 
 static bool tool_read_other(struct request_reader *reader,
@@ -398,7 +391,7 @@ static bool choice_read(struct request_reader *reader,
 
     if (!choice.json)
         return true;
-    json_object_set(reader->asked, "tool_choice", choice.json);
+    json_object_set(reader->request->asked, "tool_choice", choice.json);
     if (json_is_string(choice.json))
         return body_word(body, "tool_choice", words, &word) &&
                choice_set(reader, &choice, view_of(word));
@@ -418,7 +411,7 @@ bool request_tools_read(struct request_reader *reader,
     json_t *tools = json_array(), *own = json_array();
     struct body_value list;
 
-    json_object_set_new(reader->asked, "tools", tools);
+    json_object_set_new(reader->request->asked, "tools", tools);
     json_object_set_new(reader->request->job, "tools", own);
     if (!body_list(body, "tools", RESPONSE_MAX_TOOLS, &list))
         return false;

@@ -7,8 +7,7 @@
 
 #include "producer/gateway/responses/request_reader.h"
 #include "producer/gateway/responses/response_object.h"
-#include "schemas/json/convert.h"
-#include "schemas/message/limits.h"
+#include "schemas/message/buf.h"
 
 /* --------------------------------------------------------------------- pages
  */
@@ -98,7 +97,7 @@ json_t *response_list(const json_t *items, const struct response_page *page,
  */
 
 struct input_writer {
-    const struct job *job;
+    const struct wire_job *job;
     json_t *items;
     json_t *skipped; /* ids of calls whose answers are no items */
 };
@@ -170,7 +169,7 @@ static void input_add_python(struct input_writer *writer,
                              const json_t *function, json_t *id)
 {
     struct view arguments = body_string(json_object_get(function, "arguments"));
-    struct view container = writer->job->session;
+    struct view container = writer->job->container;
     json_t *json = json_loadb(arguments.data ? arguments.data : "",
                               arguments.len, 0, NULL);
     json_t *item = input_item(writer, "ci_", "code_interpreter_call");
@@ -222,18 +221,12 @@ static void input_add_output(struct input_writer *writer, const json_t *message)
                                                 : input_parts(content, false));
 }
 
-json_t *response_input_items(const struct job *job)
+json_t *response_input_items(const struct wire_job *job, const json_t *messages)
 {
     struct input_writer writer = { job, json_array(), json_array() };
-    json_t *messages =
-        job->messages ? json_from_value(job->messages) : json_array();
     json_t *message;
     size_t i;
 
-    if (!job->messages && job->prompt.len > 0)
-        json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", "user",
-                                                  "content", job->prompt.data,
-                                                  job->prompt.len));
     json_array_foreach(messages, i, message) {
         if (view_is(body_string(json_object_get(message, "role")), "tool")) {
             input_add_output(&writer, message);
@@ -243,7 +236,6 @@ json_t *response_input_items(const struct job *job)
         input_add_message(&writer, message);
         input_add_calls(&writer, message);
     }
-    json_decref(messages);
     json_decref(writer.skipped);
     return writer.items;
 }

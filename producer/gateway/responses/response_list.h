@@ -1,12 +1,13 @@
 /* response_list.h - lists of the Responses API, and what else it answers beside
  * responses.
  *
- *   job --response_input_items()--> items --response_list()--> one page */
+ *   messages of a job --response_input_items()--> items
+ *                     --response_list()--> one page */
 #ifndef PRODUCER_GATEWAY_RESPONSE_LIST_H
 #define PRODUCER_GATEWAY_RESPONSE_LIST_H
 
 #include "producer/gateway/body/body.h"
-#include "schemas/message/job.h"
+#include "producer/gateway/responses/wire_item.h"
 
 enum { RESPONSE_LIST_NORMAL = 20, RESPONSE_LIST_MOST = 100 };
 
@@ -23,11 +24,12 @@ bool response_page_read(struct response_page *page, struct view limit,
                         struct view order, struct view after,
                         struct body_error *error);
 
-/* What a response was asked, without that of the responses before it and its
- * instructions: items in their order, a new reference. Their ids follow from
- * the job and their places: "msg_", the job's 32 digits, "i" and the place in
- * at least four hexadecimal digits. */
-json_t *response_input_items(const struct job *job);
+/* Messages of a job, as its body or its result has them, as items in their
+ * order: a new reference. Instructions (system) are none when the job has them
+ * in "system". Ids follow from the job and the places: "msg_", the job's 32
+ * digits, "i" and the place in at least four hexadecimal digits. */
+json_t *response_input_items(const struct wire_job *job,
+                             const json_t *messages);
 
 /* {"object": "list", "data", "first_id", "last_id", "has_more"}, a new
  * reference. items: in ascending order, each with an id. NULL: no item has the

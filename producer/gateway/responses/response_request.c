@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "producer/gateway/responses/request_reader.h"
-#include "producer/gateway/responses/response_note.h"
 #include "schemas/json/convert.h"
+#include "schemas/message/buf.h"
+#include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
 enum {
@@ -19,7 +20,6 @@ enum {
     LEAST_OUTPUT_TOKENS = 16,
     MOST_LOGPROBS = 20,
     MOST_INCLUDE = 32,
-    LEFT_OUT_BYTES = 1024,
     OTHER_BYTES = 1024, /* of a job beside what is read here: id, tenant,
                            session, what is encoded always */
 };
@@ -93,7 +93,7 @@ static bool request_read_hints(struct request_reader *reader,
         if (!good)
             return false;
         if (member.json)
-            json_object_set(reader->asked, hints[i].name, member.json);
+            json_object_set(reader->request->asked, hints[i].name, member.json);
     }
     for (const char *const *name = unsupported; *name; name++) {
         struct body_value member = body_member(body, *name);
@@ -167,7 +167,8 @@ static bool request_read_storing(struct request_reader *reader,
     if (!body_flag(body, "background", &request->background) ||
         !body_flag(body, "store", &request->store))
         return false;
-    json_object_set_new(reader->asked, "store", json_boolean(request->store));
+    json_object_set_new(reader->request->asked, "store",
+                        json_boolean(request->store));
     return !request->background || request->store ||
            body_refuse(&background, "invalid_value",
                        "is true, but store is false: what runs in the "
@@ -197,7 +198,7 @@ static bool request_read_conversation(struct request_reader *reader,
         return body_refuse(&conversation, "invalid_value",
                            "has an id of %zu bytes, must have 1 to 64",
                            id->len);
-    json_object_set_new(reader->asked, "conversation",
+    json_object_set_new(reader->request->asked, "conversation",
                         json_pack("{s:s%}", "id", id->data, id->len));
     return true;
 }
@@ -206,7 +207,7 @@ static bool request_read_previous(struct request_reader *reader,
                                   const struct body_value *body)
 {
     struct body_value previous = body_member(body, "previous_response_id");
-    struct view *id = &reader->request->previous_response_id;
+    struct view *id = &reader->request->previous;
 
     if (!body_text(body, "previous_response_id", 64, id) ||
         !request_read_conversation(reader, body))
@@ -215,7 +216,8 @@ static bool request_read_previous(struct request_reader *reader,
         return true;
     if (id->len == 0)
         return body_refuse(&previous, "invalid_value", "is empty");
-    json_object_set(reader->asked, "previous_response_id", previous.json);
+    json_object_set(reader->request->asked, "previous_response_id",
+                    previous.json);
     return reader->request->conversation.len == 0 ||
            body_refuse(&previous, "mutually_exclusive_parameters",
                        "stands beside conversation: give one of them");
@@ -240,7 +242,7 @@ static bool request_read_number(struct request_reader *reader,
         return false;
     if (member.json) {
         json_object_set(job_member(reader, "parameters"), name, member.json);
-        json_object_set_new(reader->asked, name, json_real(number));
+        json_object_set_new(reader->request->asked, name, json_real(number));
     }
     return true;
 }
@@ -256,7 +258,7 @@ static bool request_read_limit(struct request_reader *reader,
     if (limit > 0) {
         json_object_set_new(job_member(reader, "limits"), name,
                             json_integer(limit));
-        json_object_set_new(reader->asked, name, json_integer(limit));
+        json_object_set_new(reader->request->asked, name, json_integer(limit));
     }
     return true;
 }
@@ -284,8 +286,9 @@ static bool request_read_sampling(struct request_reader *reader,
         return body_refuse(&logprobs, "unsupported_parameter",
                            "is %lld: there are no log probabilities here",
                            (long long)count);
-    json_object_set_new(reader->asked, "truncation", json_string(truncation));
-    json_object_set_new(reader->asked, "parallel_tool_calls",
+    json_object_set_new(reader->request->asked, "truncation",
+                        json_string(truncation));
+    json_object_set_new(reader->request->asked, "parallel_tool_calls",
                         json_boolean(flag));
     if (parallel.json)
         json_object_set(job_member(reader, "parameters"), "parallel_tool_calls",
@@ -321,7 +324,7 @@ static bool request_read_reasoning(struct request_reader *reader,
         return false;
     asked = json_pack("{s:s?, s:s?}", "effort", effort, "summary", summary);
     json_object_update_missing(asked, reasoning.json);
-    json_object_set_new(reader->asked, "reasoning", asked);
+    json_object_set_new(reader->request->asked, "reasoning", asked);
     if (effort)
         json_object_set_new(job_member(reader, "parameters"),
                             "reasoning_effort", json_string(effort));
@@ -402,7 +405,7 @@ static bool request_read_text(struct request_reader *reader,
         json_object_set_new(job_member(reader, "parameters"), "verbosity",
                             json_string(verbosity));
     }
-    json_object_set_new(reader->asked, "text", asked);
+    json_object_set_new(reader->request->asked, "text", asked);
     return true;
 }
 
@@ -440,7 +443,7 @@ static bool request_read_metadata(struct request_reader *reader,
     }
     if (metadata.json) {
         json_object_set(reader->request->job, "metadata", metadata.json);
-        json_object_set(reader->asked, "metadata", metadata.json);
+        json_object_set(reader->request->asked, "metadata", metadata.json);
     }
     return true;
 }
@@ -460,12 +463,12 @@ static bool request_read_model(struct request_reader *reader,
                            MAX_NAME_BYTES);
     if (name.len > 0) {
         json_object_set(reader->request->job, "model", model.json);
-        json_object_set(reader->asked, "model", model.json);
+        json_object_set(reader->request->asked, "model", model.json);
     }
     if (instructions.len > 0) {
         json_t *text = json_stringn(instructions.data, instructions.len);
 
-        json_object_set(reader->asked, "instructions", text);
+        json_object_set(reader->request->asked, "instructions", text);
         json_object_set_new(reader->request->job, "system", text);
     }
     return true;
@@ -519,7 +522,6 @@ static bool request_read_finish(struct request_reader *reader,
                                 const struct body_value *body)
 {
     struct response_request *request = reader->request;
-    struct body_value tools = body_member(body, "tools");
 
     json_object_set(request->job, "messages", reader->messages);
     json_object_set(request->job, "functions", reader->functions);
@@ -527,11 +529,6 @@ static bool request_read_finish(struct request_reader *reader,
     drop_empty(request->job, "parameters");
     drop_empty(request->job, "limits");
     drop_empty(request->job, "metadata");
-    if (!response_note_write(request, reader->asked))
-        return body_refuse(&tools, "invalid_value",
-                           "and all else that the response repeats has more "
-                           "than %d bytes",
-                           MAX_CLIENT_BYTES);
     return request_check_size(body, request->job);
 }
 
@@ -542,20 +539,20 @@ bool response_request_read(struct response_request *request, json_t *body,
     struct request_reader reader = {
         .request = request,
         .options = options,
-        .asked = json_object(),
         .messages = json_array(),
         .functions = json_array(),
     };
     struct body_value root = body_root(body, error);
     bool good;
 
-    *request = (struct response_request){ .store = true };
-    buf_init(&request->left_out, LEFT_OUT_BYTES);
+    *request = (struct response_request){ .store = true,
+                                          .asked = json_object(),
+                                          .left_out = json_array(),
+                                          .body = json_incref(body) };
     request->job = json_pack("{s:{}, s:{}, s:s}", "parameters", "limits",
                              "history", "off");
     good = request_read_members(&reader, &root) &&
            request_read_finish(&reader, &root);
-    json_decref(reader.asked);
     json_decref(reader.messages);
     json_decref(reader.functions);
     return good;
@@ -568,8 +565,10 @@ void response_request_finish(struct response_request *request)
     for (size_t i = 0; i < request->attachment_count; i++)
         json_decref(request->attachments[i].part);
     free(request->attachments);
-    buf_finish(&request->left_out);
+    json_decref(request->left_out);
     json_decref(request->job);
+    json_decref(request->asked);
+    json_decref(request->body);
     *request = (struct response_request){ 0 };
 }
 
@@ -662,4 +661,25 @@ void response_request_attach(struct response_request *request, size_t index,
     buf_printf(&text, "[%s: %.*s]", one->is_image ? "image" : "file",
                VIEW_ARG(buf_view(&called)));
     json_object_set_new(one->part, "text", json_stringn(text.data, text.len));
+}
+
+/* ------------------------------------------------------------- continuing */
+
+bool response_request_continue(struct response_request *request,
+                               json_t *earlier, struct body_error *error)
+{
+    struct body_value root = body_root(request->body, error);
+    struct body_value input = body_member(&root, "input");
+    json_t *all = json_array(), *message, *role;
+    size_t i;
+
+    json_array_foreach(earlier, i, message) {
+        role = json_object_get(message, "role");
+        if (i > 0 || !view_is(body_string(role), "system"))
+            json_array_append(all, message);
+    }
+    json_array_extend(all, json_object_get(request->job, "messages"));
+    json_object_set_new(request->job, "messages", all);
+    return request_input_check(all, &input) &&
+           request_check_size(&root, request->job);
 }

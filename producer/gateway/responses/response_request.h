@@ -3,22 +3,20 @@
  *   body_parse() --> response_request_references(), when it has some
  *                --> response_request_read()
  *                --> response_request_attach() for each attachment
- *                --> job: a job as POST /v1/jobs takes it
+ *                --> response_request_continue(), when it goes on
+ *                --> job, and what the response object repeats
  *
  * Nobody is asked here, so what only others know is left to the caller: what an
- * item_reference refers to, the bytes of files, the container, and the response
- * that this one continues.
+ * item_reference refers to, the bytes of files, the container, and the
+ * conversation that this request continues.
  *
- * The job is offered no tools of quern but those that the request names. What
- * the response object has to repeat is in the job itself: response_note.h reads
- * it again. */
+ * The job is offered no tools of quern but those that the request names. */
 #ifndef PRODUCER_GATEWAY_RESPONSE_REQUEST_H
 #define PRODUCER_GATEWAY_RESPONSE_REQUEST_H
 
 #include <stdint.h>
 
 #include "producer/gateway/body/body.h"
-#include "schemas/message/buf.h"
 
 enum {
     RESPONSE_MAX_INPUT = 2048, /* items of the input */
@@ -55,10 +53,10 @@ struct response_attachment {
 struct response_request {
     bool background, store, stream, obfuscate;
     bool with_outputs; /* include: code_interpreter_call.outputs */
-    /* Empty: none. Not both. */
-    struct view previous_response_id, conversation;
+    /* previous_response_id and the conversation's id; empty: none. Not both. */
+    struct view previous, conversation;
 
-    bool wants_container;        /* code_interpreter is among the tools */
+    bool wants_code;             /* code_interpreter is among the tools */
     struct view container;       /* the one that it names; empty: auto */
     struct view input_container; /* auto: that of the last
                                     code_interpreter_call of the input, which
@@ -66,9 +64,12 @@ struct response_request {
 
     struct response_attachment *attachments;
     size_t attachment_count, attachment_room;
-    struct buf left_out; /* types of tools and items that were left out, as
-                            "mcp, computer_call" */
+    json_t *left_out; /* types of tools and items that were left out, once each:
+                         ["mcp", "computer_call"] */
+    /* As POST /v1/jobs takes it, without id, tenant and session. */
     json_t *job;
+    json_t *asked; /* what the response object repeats */
+    json_t *body;  /* the views above are of it */
 };
 
 /* Indexes and ids of the input's items that are references: [{"index", "id"}],
@@ -76,8 +77,7 @@ struct response_request {
  * places, as the API shows these items, or refuses the request itself. */
 json_t *response_request_references(json_t *body, struct body_error *error);
 
-/* Borrows body, which must outlive the request. It may be finished also when it
- * was refused. */
+/* Takes a reference to body. Finish the request also when it was refused. */
 bool response_request_read(struct response_request *request, json_t *body,
                            const struct response_request_options *options,
                            struct body_error *error);
@@ -89,5 +89,11 @@ void response_request_finish(struct response_request *request);
 void response_request_attach(struct response_request *request, size_t index,
                              struct view name, struct view blob,
                              uint64_t bytes);
+
+/* Puts the messages of an earlier conversation before those of the request,
+ * without its system message: instructions stand for one response alone. False:
+ * a call of it has no output in the request, or the whole is too long. */
+bool response_request_continue(struct response_request *request,
+                               json_t *earlier, struct body_error *error);
 
 #endif

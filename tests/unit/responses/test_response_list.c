@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "producer/gateway/responses/response_list.h"
-#include "schemas/json/convert.h"
+#include "schemas/message/buf.h"
 
 #define JOB "019aa5c8-1b2c-7000-8000-000000000000"
 #define DIGITS "019aa5c81b2c70008000000000000000"
@@ -77,14 +77,13 @@ static void test_input_items(void **state)
                                                                        "functio"
                                                                        "n_call_"
                                                                        "output") "'call_id':'x','output':'3'}]");
-    struct job job = { .id = VIEW(JOB), .session = VIEW("cntr_7") };
-    struct arena arena = { 0 };
+    const struct wire_job job = { .id = VIEW(JOB),
+                                  .container = VIEW("cntr_7") };
     json_t *items;
     char *text;
 
     (void)state;
-    assert_true(json_to_value(messages, &job.messages, &arena, NULL));
-    items = response_input_items(&job);
+    items = response_input_items(&job, messages);
     text = json_dumps(items, 0);
     if (!json_equal(items, wanted))
         fail_msg("the items are %s", text);
@@ -92,17 +91,6 @@ static void test_input_items(void **state)
     json_decref(items);
     json_decref(messages);
     json_decref(wanted);
-    arena_finish(&arena);
-}
-
-static void test_a_prompt_is_one_item(void **state)
-{
-    struct job job = { .id = VIEW(JOB), .prompt = VIEW("q") };
-    json_t *items = response_input_items(&job);
-
-    (void)state;
-    assert_int_equal(json_array_size(items), 1);
-    json_decref(items);
 }
 
 static void test_pages(void **state)
@@ -195,7 +183,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_input_items),
-        cmocka_unit_test(test_a_prompt_is_one_item),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_pages_that_are_refused),
         cmocka_unit_test(test_the_job_of_an_item),

@@ -10,10 +10,9 @@
 
 #include <cmocka.h>
 
-#include "producer/gateway/responses/response_note.h"
-#include "producer/gateway/responses/response_object.h"
 #include "producer/gateway/responses/response_request.h"
 #include "schemas/json/convert.h"
+#include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
 #define JOB "019aa5c8-1b2c-7000-8000-000000000000"
@@ -35,6 +34,20 @@ static json_t *json_of(const char *notation)
         fail_msg("%s: %s", notation, error.message);
     free(text);
     return json;
+}
+
+/* The same of a list. */
+static json_t *json_array_of(const char *notation)
+{
+    char *text = malloc(strlen(notation) + 8);
+    json_t *json, *list;
+
+    sprintf(text, "{'a':%s}", notation);
+    json = json_of(text);
+    list = json_incref(json_object_get(json, "a"));
+    json_decref(json);
+    free(text);
+    return list;
 }
 
 /* What a consumer makes of the job; bytes and arena must outlive it. */
@@ -211,9 +224,8 @@ static void test_jobs(void **state)
             fail_msg("%s: %s", jobs[i].name, error.message);
         /* What continues another job is checked where both are known. */
         buf_init(&bytes, 0);
-        if (request.previous_response_id.len == 0)
+        if (request.previous.len == 0)
             decode_job(request.job, &job, &bytes, &arena, jobs[i].name);
-        json_object_del(request.job, "client");
         text = json_dumps(request.job, JSON_SORT_KEYS);
         if (!json_equal(request.job, wanted))
             fail_msg("%s: the job is\n  %s", jobs[i].name, text);
@@ -384,7 +396,7 @@ static void test_other_tools_are_refused_when_set(void **state)
     assert_string_equal(error.param, "tools[0].type");
     response_request_finish(&request);
     assert_true(response_request_read(&request, body, &ordinary, &error));
-    assert_true(view_is(buf_view(&request.left_out), "mcp"));
+    assert_int_equal(json_array_size(request.left_out), 1);
     response_request_finish(&request);
     json_decref(body);
 }
@@ -407,7 +419,7 @@ static void test_how_it_is_answered(void **state)
     assert_true(response_request_read(&request, body, &ordinary, &error));
     assert_true(request.stream && request.background && request.store);
     assert_true(request.obfuscate && request.with_outputs);
-    assert_true(request.wants_container);
+    assert_true(request.wants_code);
     assert_int_equal(request.container.len, 0);
     assert_true(view_is(request.input_container, "cntr_7"));
     assert_true(view_is(request.conversation, "c"));
@@ -530,15 +542,15 @@ static void test_references(void **state)
     json_decref(wanted);
 }
 
-/* --------------------------------------------------------------------- note */
+/* -------------------------------------------------------------------- asked */
 
-/* What the response object has of each member, read from the job alone. */
+/* What the response object repeats. */
 static const struct {
     const char *name, *body, *asked;
-} notes[] = {
+} repeated[] = {
     { "nothing asked", "{'input':'q'}",
       "{'tools':[],'store':true,'truncation':'disabled',"
-      "'parallel_tool_calls':true,'instructions':null,'metadata':{}}" },
+      "'parallel_tool_calls':true}" },
     { "much asked",
       "{" Q ",'instructions':'i','store':false,'temperature':0,"
       "'metadata':{'a':'b'},'previous_response_id':'resp_1','user':'u',"
@@ -565,53 +577,77 @@ static const struct {
       "'strict':true}," PYTHON "]}" },
 };
 
-static void test_notes(void **state)
+static void test_what_is_repeated(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
-        struct arena arena = { 0 };
+    for (size_t i = 0; i < sizeof(repeated) / sizeof(repeated[0]); i++) {
         struct response_request request;
         struct body_error error;
-        json_t *body = json_of(notes[i].body);
-        json_t *wanted = json_of(notes[i].asked);
-        struct wire_job wire;
-        struct job job;
-        struct buf bytes;
+        json_t *body = json_of(repeated[i].body);
+        json_t *wanted = json_of(repeated[i].asked);
         char *text;
 
         if (!response_request_read(&request, body, &ordinary, &error))
-            fail_msg("%s: %s", notes[i].name, error.message);
-        decode_job(request.job, &job, &bytes, &arena, notes[i].name);
-        assert_true(response_note_read(&job, &wire));
-        text = json_dumps(wire.asked, JSON_SORT_KEYS);
-        if (!json_equal(wire.asked, wanted))
-            fail_msg("%s: asked is\n  %s", notes[i].name, text);
-        assert_int_equal(wire.created_at, 0x019aa5c81b2cULL / 1000);
+            fail_msg("%s: %s", repeated[i].name, error.message);
+        text = json_dumps(request.asked, JSON_SORT_KEYS);
+        if (!json_equal(request.asked, wanted))
+            fail_msg("%s: asked is\n  %s", repeated[i].name, text);
         free(text);
-        json_decref(wire.asked);
         response_request_finish(&request);
         json_decref(body);
         json_decref(wanted);
-        buf_finish(&bytes);
-        arena_finish(&arena);
     }
 }
 
-static void test_a_job_of_others_has_no_note(void **state)
+/* --------------------------------------------------------------- continuing */
+
+static const struct {
+    const char *name, *earlier, *body, *messages; /* NULL: refused */
+} continued[] = {
+    { "a question more",
+      "[{'role':'system','content':'s'}," USER(
+          "a") ","
+               "{'role':'assistant','content':'b'}]",
+      "{'previous_response_id':'r','input':'q','instructions':'i'}",
+      "[" USER("a") ",{'role':'assistant','content':'b'}," USER("q") "]" },
+    { "an open call that is answered",
+      "[" USER("a") ",{'role':'assistant','tool_calls':[" CALL("x", "f") "]}]",
+      "{'previous_response_id':'r','input':[" USER("q") "," OUTPUT("x",
+                                                                   "1") "]}",
+      "[" USER("a") ",{'role':'assistant','tool_calls':[" CALL(
+          "x", "f") "]}," ANSWER("x", "1") "," USER("q") "]" },
+    { "an open call that is not answered",
+      "[" USER("a") ",{'role':'assistant','tool_calls':[" CALL("x", "f") "]}]",
+      "{'previous_response_id':'r','input':'q'}", NULL },
+};
+
+static void test_continuing(void **state)
 {
-    static const char *const texts[] = { "",
-                                         "x",
-                                         "{}",
-                                         "[1]",
-                                         "{\"api\":\"chat\",\"asked\":{}}",
-                                         "{\"api\":\"responses\"}" };
-    struct wire_job wire;
-
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct job job = { .id = VIEW(JOB), .client = view_of(texts[i]) };
+    for (size_t i = 0; i < sizeof(continued) / sizeof(continued[0]); i++) {
+        struct response_request request;
+        struct body_error error = { 0 };
+        json_t *body = json_of(continued[i].body);
+        json_t *earlier = json_array_of(continued[i].earlier);
+        json_t *wanted =
+            continued[i].messages ? json_array_of(continued[i].messages) : NULL;
+        bool good;
 
-        assert_false(response_note_read(&job, &wire));
+        if (!response_request_read(&request, body, &ordinary, &error))
+            fail_msg("%s: %s", continued[i].name, error.message);
+        good = response_request_continue(&request, earlier, &error);
+        if (good != (wanted != NULL))
+            fail_msg("%s: %s", continued[i].name,
+                     good ? "is taken" : error.message);
+        if (good)
+            assert_true(
+                json_equal(json_object_get(request.job, "messages"), wanted));
+        else
+            assert_string_equal(error.param, "input");
+        response_request_finish(&request);
+        json_decref(body);
+        json_decref(earlier);
+        json_decref(wanted);
     }
 }
 
@@ -666,8 +702,8 @@ int main(void)
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_names_of_files_differ),
         cmocka_unit_test(test_references),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_a_job_of_others_has_no_note),
+        cmocka_unit_test(test_what_is_repeated),
+        cmocka_unit_test(test_continuing),
         cmocka_unit_test(test_bounds),
     };
 
