@@ -14,6 +14,7 @@ enum { MOST_ITEMS = 4096, MOST_EVENTS = 2000 };
 struct client {
     uint64_t sequence;
     bool begun, over;
+    bool late; /* the first events are gone: so may be the first items */
     json_int_t first, added; /* indexes of items: from, so many */
     char open[MOST_ITEMS];
 };
@@ -29,7 +30,7 @@ static void see_item(struct client *client, const char *type,
     const json_t *item = json_object_get(json, "item");
 
     if (is(type, "response.output_item.added")) {
-        if (client->added == 0)
+        if (client->added == 0 && client->late)
             client->first = index;
         MUST(index == client->first + client->added);
         MUST(json_string_length(json_object_get(item, "id")) > 0);
@@ -130,8 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.obfuscate = data[0] & 2;
     job.background = data[0] & 4;
     job.with_outputs = data[0] & 8;
-    if (data[0] & 16)
-        seq = 100; /* the first events are gone */
+    client.late = data[0] & 16;
+    if (client.late)
+        seq = 100;
     stream = response_stream_new(&job, &options, see, &client);
     for (size_t i = 1; i + 5 <= size && i < MOST_EVENTS * 5; i += 5)
         feed(stream, data + i, &seq);
