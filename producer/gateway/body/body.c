@@ -255,9 +255,7 @@ bool body_integer(const struct body_value *object, const char *name,
     if (!json_is_integer(member.json))
         return body_refuse_type(&member, "an integer");
     if (found < least || found > most)
-        return body_refuse(&member,
-                           found < least ? "integer_below_min_value"
-                                         : "integer_above_max_value",
+        return body_refuse(&member, "invalid_value",
                            "is %lld, must be from %lld to %lld",
                            (long long)found, (long long)least, (long long)most);
     *integer = found;
@@ -275,9 +273,7 @@ bool body_number(const struct body_value *object, const char *name,
     if (!json_is_number(member.json))
         return body_refuse_type(&member, "a number");
     if (found < least || found > most)
-        return body_refuse(&member,
-                           found < least ? "decimal_below_min_value"
-                                         : "decimal_above_max_value",
+        return body_refuse(&member, "invalid_value",
                            "is %g, must be from %g to %g", found, least, most);
     *number = found;
     return true;
@@ -324,7 +320,6 @@ bool body_list(const struct body_value *object, const char *name, size_t max,
     if (!json_is_array(found->json))
         return body_refuse_type(found, "a list");
     return json_array_size(found->json) <= max ||
-           body_refuse(found, "array_above_max_length",
-                       "has %zu items, at most %zu",
+           body_refuse(found, "invalid_value", "has %zu items, at most %zu",
                        json_array_size(found->json), max);
 }

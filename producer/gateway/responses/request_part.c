@@ -82,7 +82,7 @@ static bool part_check_data(const struct body_value *at,
                            "begins with \"data:\", but has no \";base64,\"");
     length = inline_file_length(data->base64);
     if (length == SIZE_MAX)
-        return body_refuse(at, "invalid_base64", "is not base64");
+        return body_refuse(at, "invalid_value", "is not base64");
     if (length == 0)
         return body_refuse(at, "invalid_value", "has no bytes");
     return length <= MAX_FILE_BYTES ||

@@ -74,7 +74,7 @@ static bool tool_check_schema(const struct body_value *tool,
         return true;
     if (!json_is_string(type.json))
         return body_refuse_type(&type, "\"object\"");
-    return body_refuse(&type, "invalid_function_parameters",
+    return body_refuse(&type, "invalid_value",
                        "is \"%.*s\", must be \"object\"",
                        VIEW_ARG(view_head(word, 64)));
 }
@@ -101,7 +101,7 @@ static bool tool_read_function(struct request_reader *reader,
                            "is \"%.*s\", as another function is called",
                            VIEW_ARG(name));
     if (json_array_size(reader->functions) == MAX_FUNCTIONS)
-        return body_refuse(tool, "array_above_max_length",
+        return body_refuse(tool, "invalid_value",
                            "is one function too many: there may be %d",
                            MAX_FUNCTIONS);
     function = json_pack("{s:s%}", "name", name.data, name.len);
@@ -246,7 +246,7 @@ static bool tool_read_other(struct request_reader *reader,
                             const struct body_value *type)
 {
     if (reader->options->refuse_other_tools)
-        return body_refuse(type, "unsupported_value",
+        return body_refuse(type, "invalid_value",
                            "is \"%.*s\", must be one of function, "
                            "code_interpreter, web_search, web_search_preview",
                            VIEW_ARG(view_head(body_string(type->json), 64)));

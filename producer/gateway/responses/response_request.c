@@ -130,7 +130,7 @@ static bool request_read_include(struct request_reader *reader,
         while (words[k] && !view_is(word, words[k]))
             k++;
         if (!words[k])
-            return body_refuse(&item, "unsupported_value",
+            return body_refuse(&item, "invalid_value",
                                "is \"%.*s\", which cannot be included here",
                                VIEW_ARG(view_head(word, 64)));
         if (k == 0)
@@ -162,7 +162,7 @@ static bool request_read_storing(struct request_reader *reader,
                                  const struct body_value *body)
 {
     struct response_request *request = reader->request;
-    struct body_value background = body_member(body, "background");
+    struct body_value store = body_member(body, "store");
 
     if (!body_flag(body, "background", &request->background) ||
         !body_flag(body, "store", &request->store))
@@ -170,8 +170,8 @@ static bool request_read_storing(struct request_reader *reader,
     json_object_set_new(reader->request->asked, "store",
                         json_boolean(request->store));
     return !request->background || request->store ||
-           body_refuse(&background, "invalid_value",
-                       "is true, but store is false: what runs in the "
+           body_refuse(&store, "invalid_value",
+                       "is false, but background is true: what runs in the "
                        "background must be stored");
 }
 
@@ -219,7 +219,7 @@ static bool request_read_previous(struct request_reader *reader,
     json_object_set(reader->request->asked, "previous_response_id",
                     previous.json);
     return reader->request->conversation.len == 0 ||
-           body_refuse(&previous, "mutually_exclusive_parameters",
+           body_refuse(&previous, "invalid_value",
                        "stands beside conversation: give one of them");
 }
 
@@ -421,7 +421,7 @@ static bool request_read_metadata(struct request_reader *reader,
     if (!body_object(body, "metadata", &metadata))
         return false;
     if (json_object_size(metadata.json) > MOST_METADATA)
-        return body_refuse(&metadata, "object_above_max_properties",
+        return body_refuse(&metadata, "invalid_value",
                            "has %zu pairs, at most %d",
                            json_object_size(metadata.json), MOST_METADATA);
     json_object_foreach(metadata.json, name, value) {
