@@ -108,8 +108,12 @@ PRODUCT = ("schemas/", "producer/", "consumer/", "executor/", "tests/fake/model/
 PUBLIC = (
     "producer/client/quern.h",
     "producer/client/quern_operate.h",
+    "producer/gateway/body/inline_file.h",
     "producer/gateway/http/http_request.h",
     "producer/gateway/http/multipart.h",
+    "producer/gateway/responses/response_list.h",
+    "producer/gateway/responses/response_request.h",
+    "producer/gateway/responses/response_stream.h",
     "producer/gateway/responses/wire_item.h",
 )
 

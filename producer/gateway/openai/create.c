@@ -193,6 +193,13 @@ static void submit_job_of(struct api_request *request)
 
 /* ------------------------------------------------ the response before it */
 
+static void refuse_fault(struct api_request *request,
+                         const struct body_error *fault)
+{
+    openai_refuse(request, fault->status, fault->code,
+                  *fault->param ? fault->param : NULL, "%s", fault->message);
+}
+
 static void refuse_previous(struct api_request *request, const char *why)
 {
     const struct creation *creation = request->state;
@@ -209,7 +216,9 @@ static void on_earlier(struct api_request *request, const redisReply *reply)
     struct creation *creation = request->state;
     struct view bytes = reply_view(reply);
     struct result result;
+    struct body_error fault;
     json_t *messages;
+    bool good;
 
     if (bytes.len == 0 ||
         !message_decode(&schema_result, bytes, &result, &arena, NULL) ||
@@ -221,9 +230,12 @@ static void on_earlier(struct api_request *request, const redisReply *reply)
         view_copy(creation->container, sizeof(creation->container),
                   result.session);
     messages = json_from_value(result.messages);
-    response_request_continue(&creation->asked, messages);
+    good = response_request_continue(&creation->asked, messages, &fault);
     json_decref(messages);
-    submit_job_of(request);
+    if (good)
+        submit_job_of(request);
+    else
+        refuse_fault(request, &fault);
 }
 
 static void on_earlier_facts(struct api_request *request,
@@ -270,10 +282,51 @@ static void ask_earlier(struct api_request *request)
     command_finish(&command);
 }
 
+/* What the gateway cannot do yet, by name. */
+static bool check_possible(struct api_request *request)
+{
+    const struct creation *creation = request->state;
+    const struct response_request *asked = &creation->asked;
+
+    if (asked->attachment_count > 0)
+        openai_refuse(request, 400, "unsupported_parameter",
+                      asked->attachments[0].param,
+                      "files are not possible here: images by image_url are");
+    else if (asked->conversation.len > 0)
+        openai_refuse(request, 400, "unsupported_parameter", "conversation",
+                      "conversation is not possible here: use "
+                      "previous_response_id");
+    else
+        return true;
+    return false;
+}
+
+/* False: refused. */
+static bool read_request(struct api_request *request, json_t *body,
+                         struct body_error *fault)
+{
+    static const struct response_request_options options;
+    struct creation *creation = request->state;
+    json_t *references = response_request_references(body, fault);
+    bool has_some = json_array_size(references) > 0;
+
+    if (!references)
+        return false;
+    json_decref(references);
+    if (!has_some)
+        return response_request_read(&creation->asked, body, &options, fault);
+    *fault = (struct body_error){ .status = 400,
+                                  .code = "unsupported_parameter",
+                                  .param = "input",
+                                  .message = "item_reference is not possible "
+                                             "here: use previous_response_id" };
+    return false;
+}
+
 void responses_create(struct api_request *request)
 {
-    struct response_fault fault;
     struct creation *creation;
+    struct body_error fault;
     unsigned int partition;
     json_t *body;
     bool good;
@@ -281,19 +334,18 @@ void responses_create(struct api_request *request)
     if (!api_request_partition(request, view_of(request->caller.tenant),
                                &partition))
         return;
-    body = api_request_object(request);
-    if (!body)
-        return;
     creation = calloc(1, sizeof(*creation));
     if (!creation)
         abort();
     request->state = creation;
     request->state_free = creation_free;
-    good = response_request_read(&creation->asked, body, &fault);
+    body = body_parse(request->body, &fault);
+    good = body && read_request(request, body, &fault);
     json_decref(body);
     if (!good)
-        openai_refuse(request, fault.status, fault.code,
-                      fault.param[0] ? fault.param : NULL, "%s", fault.message);
+        refuse_fault(request, &fault);
+    else if (!check_possible(request))
+        return;
     else if (creation->asked.previous.len > 0)
         ask_earlier(request);
     else

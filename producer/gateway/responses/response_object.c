@@ -179,16 +179,22 @@ static void add_logs(struct buf *text, struct view more)
     buf_add(text, more);
 }
 
+void response_add_logs(struct buf *text, const struct cell *cell)
+{
+    add_logs(text, cell->out);
+    add_logs(text, cell->errout);
+    add_logs(text, cell->result);
+    add_logs(text, cell->error.traceback);
+}
+
 static json_t *outputs_of(const struct wire_job *job, const struct cell *cell)
 {
-    CLEANUP(buf_finish) struct buf text = { .max = 256 << 10 };
+    CLEANUP(buf_finish) struct buf text = { .max = RESPONSE_MAX_LOGS };
 
-    if (!job->with_outputs || !cell)
+    if (!job->with_outputs)
         return NULL;
-    add_logs(&text, cell->out);
-    add_logs(&text, cell->errout);
-    add_logs(&text, cell->result);
-    add_logs(&text, cell->error.traceback);
+    if (cell)
+        response_add_logs(&text, cell);
     return wire_logs(buf_view(&text));
 }
 

@@ -8,6 +8,7 @@
 #define PRODUCER_GATEWAY_RESPONSE_OBJECT_H
 
 #include "producer/gateway/responses/wire_item.h"
+#include "schemas/message/buf.h"
 
 /* How the job stands. Borrowed. */
 struct response_state {
@@ -34,6 +35,10 @@ json_t *response_object(const struct wire_job *job,
 /* Both from a result: its status, error, usage and items. */
 json_t *response_of_result(const struct wire_job *job,
                            const struct result *result, uint64_t finished_at);
+/* What a cell has printed, its value and its exception, as a client reads it.
+ */
+enum { RESPONSE_MAX_LOGS = 256 << 10 };
+void response_add_logs(struct buf *text, const struct cell *cell);
 /* The items of a result as they are in output: a new reference. */
 json_t *response_output(const struct wire_job *job,
                         const struct result *result);

@@ -13,6 +13,8 @@ enum {
     TEXT_BYTES = 4 << 20,  /* of an open item */
     LOG_BYTES = 256 << 10, /* of what a cell has printed */
     MOST_FILES = 256,      /* that wait to be cited */
+    LEAST_CUT_BYTES = (48 << 10) - 3, /* of a text that an event may have cut,
+                                         never inside of a character */
 };
 
 /* An item that has begun and not ended. */
@@ -47,6 +49,7 @@ struct response_stream {
     json_t *output;   /* items that have ended and are valid, */
     uint64_t *places; /* ... by their indexes, which these are */
     json_t *uncited;  /* names of files that cells have left */
+    json_t *waiting;  /* calls of functions that are shown at the end */
 };
 
 /* -------------------------------------------------------------------- wire */
@@ -544,31 +547,76 @@ static void end_messages(struct response_stream *stream, const char *status)
             close_message(stream, &stream->open[i], status, true);
 }
 
+static void show_function(struct response_stream *stream, uint64_t number,
+                          struct view call, struct view name,
+                          struct view arguments)
+{
+    struct open_item item = { .number = number,
+                              .kind = ITEM_FUNCTION,
+                              .index = next_index(stream, number) };
+    json_t *json =
+        wire_function(stream->job, number, "completed", call, name, arguments);
+    json_t *done = stream_place(stream, &item, NULL);
+
+    send_item(stream, &item, "response.output_item.added",
+              wire_function(stream->job, number, "in_progress", call, name,
+                            VIEW("")));
+    send_delta(stream, &item, "response.function_call_arguments.delta", NULL,
+               arguments);
+    json_object_set_new(done, "name", text_json(name));
+    json_object_set_new(done, "arguments", text_json(arguments));
+    send_event(stream, "response.function_call_arguments.done", done);
+    send_item(stream, &item, "response.output_item.done", json_incref(json));
+    keep_item(stream, item.index, json);
+    json_decref(json);
+}
+
+/* An event holds 48 KiB of the arguments, the result all of them. So a call
+ * whose arguments may be cut, and those behind it, wait for the end. */
 static void on_function(struct response_stream *stream,
                         const struct event_data *data)
 {
-    struct open_item item = { .number = data->item, .kind = ITEM_FUNCTION };
-    json_t *json, *done;
-
     close_texts(stream, 0, true);
     if (data->item == 0 || data->item <= stream->highest)
         return;
     stream->highest = data->item;
-    item.index = next_index(stream, data->item);
-    send_item(stream, &item, "response.output_item.added",
-              wire_function(stream->job, data->item, "in_progress", data->call,
-                            data->tool, VIEW("")));
-    send_delta(stream, &item, "response.function_call_arguments.delta", NULL,
-               data->text);
-    done = stream_place(stream, &item, NULL);
-    json_object_set_new(done, "name", text_json(data->tool));
-    json_object_set_new(done, "arguments", text_json(data->text));
-    send_event(stream, "response.function_call_arguments.done", done);
-    json = wire_function(stream->job, data->item, "completed", data->call,
-                         data->tool, data->text);
-    send_item(stream, &item, "response.output_item.done", json_incref(json));
-    keep_item(stream, item.index, json);
-    json_decref(json);
+    if (data->text.len >= LEAST_CUT_BYTES ||
+        json_array_size(stream->waiting) > 0)
+        json_array_append_new(
+            stream->waiting,
+            json_pack("{s:I, s:o, s:o, s:o}", "number", (json_int_t)data->item,
+                      "call", text_json(data->call), "name",
+                      text_json(data->tool), "text", text_json(data->text)));
+    else
+        show_function(stream, data->item, data->call, data->tool, data->text);
+}
+
+static struct view waiting_text(const json_t *call, const char *name)
+{
+    const json_t *text = json_object_get(call, name);
+
+    return (struct view){ json_string_value(text), json_string_length(text) };
+}
+
+static void show_waiting(struct response_stream *stream,
+                         const struct result *result)
+{
+    const struct result_call *calls = result ? result->calls.items : NULL;
+    json_t *call;
+    size_t i;
+
+    json_array_foreach(stream->waiting, i, call) {
+        struct view id = waiting_text(call, "call");
+        struct view arguments = waiting_text(call, "text");
+
+        for (size_t k = 0; calls && k < result->calls.count; k++)
+            if (view_equal(calls[k].call_id, id))
+                arguments = calls[k].arguments;
+        show_function(
+            stream,
+            (uint64_t)json_integer_value(json_object_get(call, "number")), id,
+            waiting_text(call, "name"), arguments);
+    }
 }
 
 static bool is_search(const struct event_data *data)
@@ -762,6 +810,7 @@ void response_stream_end(struct response_stream *stream, uint64_t seq,
     begin_work(stream);
     end_messages(stream, state == STATE_COMPLETED ? "completed" : "incomplete");
     close_all(stream);
+    show_waiting(stream, result);
     last.output = stream->late && result ? response_output(stream->job, result)
                                          : json_incref(stream->output);
     if (result) {
@@ -793,6 +842,7 @@ response_stream_new(const struct wire_job *job,
     stream->owner = owner;
     stream->output = json_array();
     stream->uncited = json_array();
+    stream->waiting = json_array();
     return stream;
 }
 
@@ -806,6 +856,7 @@ void response_stream_free(struct response_stream *stream)
     }
     json_decref(stream->output);
     json_decref(stream->uncited);
+    json_decref(stream->waiting);
     free(stream->places);
     free(stream);
 }

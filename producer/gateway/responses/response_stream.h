@@ -59,4 +59,11 @@ void response_stream_end(struct response_stream *stream, uint64_t seq,
                          int state, const struct result *result,
                          uint64_t finished_at);
 
+/* response_replay.c: in place of all events, when the stream of a job that has
+ * ended is not kept any more: its items by the result, in their order, with the
+ * same ids. Numbers grow, but only those of the last event are what they were.
+ * Then response_stream_end(). */
+void response_stream_replay(struct response_stream *stream,
+                            const struct result *result);
+
 #endif

@@ -499,6 +499,130 @@ static void test_the_end_says_why(void **state)
     json_decref(object);
 }
 
+/* ------------------------------------------------------------------- replay */
+
+#define BLOB "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* A result with an item of each kind. */
+static void with_result(void (*test)(const struct result *result))
+{
+    struct cell_file file = { .name = VIEW("a.csv"),
+                              .blob = VIEW(BLOB),
+                              .change = FILE_NEW };
+    struct cell cell = { .code = VIEW("plot()"),
+                         .out = VIEW("x\n"),
+                         .result = VIEW("7"),
+                         .files = { &file, 1 } };
+    struct image_ref image = { .name = VIEW("figure-1.png"),
+                               .blob = VIEW(BLOB) };
+    struct result_call calls[] = {
+        { VIEW("a"), VIEW("f"), VIEW("{}") },
+        { VIEW("b"), VIEW("g"), VIEW("{}") },
+    };
+    struct result_item items[] = {
+        { .number = 1, .kind = ITEM_REASONING },
+        { .number = 3, .kind = ITEM_MESSAGE, .text = VIEW("I plot.") },
+        { .number = 4, .kind = ITEM_CODE, .call = VIEW("1.0"), .cell = 1 },
+        { .number = 5, .kind = ITEM_CODE, .call = VIEW("1.1") },
+        { .number = 6, .kind = ITEM_SEARCH, .text = VIEW("q") },
+        { .number = 7, .kind = ITEM_MESSAGE },
+        { .number = 9, .kind = ITEM_FUNCTION, .call = VIEW("a") },
+        { .number = 10, .kind = ITEM_FUNCTION, .call = VIEW("b") },
+    };
+    const struct result result = {
+        .status = STATE_COMPLETED,
+        .answer = VIEW("See figure-1.png."),
+        .calls = { calls, 2 },
+        .images = { &image, 1 },
+        .cells = { &cell, 1 },
+        .items = { items, sizeof(items) / sizeof(items[0]) },
+    };
+
+    test(&result);
+}
+
+static void replay_both(const struct result *result)
+{
+    static struct client client;
+
+    for (int with_outputs = 0; with_outputs < 2; with_outputs++) {
+        const struct response_stream_options options = { false, false };
+        struct wire_job job = plain;
+        struct response_stream *stream;
+        json_t *output;
+        char *text;
+
+        job.with_outputs = with_outputs;
+        output = response_output(&job, result);
+        client_reset(&client);
+        stream = response_stream_new(&job, &options, see, &client);
+        response_stream_replay(stream, result);
+        response_stream_end(stream, 99, STATE_COMPLETED, result, 0);
+        response_stream_free(stream);
+        text = json_dumps(json_object_get(client.last, "output"), 0);
+        if (!json_equal(json_object_get(client.last, "output"), output))
+            fail_msg("the output is %s\n  after %.*s", text,
+                     VIEW_ARG(buf_view(&client.types)));
+        free(text);
+        assert_int_equal(client.added, 8);
+        assert_int_equal(client.sequence / RESPONSE_SEQUENCE_STEP, 99);
+        json_decref(output);
+    }
+    client_reset(&client);
+    buf_finish(&client.types);
+}
+
+static void test_a_replay_ends_with_the_same_output(void **state)
+{
+    (void)state;
+    with_result(replay_both);
+}
+
+/* An event holds a part of long arguments. */
+static void test_long_arguments_are_whole(void **state)
+{
+    enum { WHOLE = 60 << 10, CUT = 48 << 10 };
+    static struct client client;
+    static char text[WHOLE];
+    const struct response_stream_options options = { false, false };
+    struct result_call call = { VIEW("a"), VIEW("f"), { text, WHOLE } };
+    const struct result result = { .calls = { &call, 1 } };
+    struct event events[] = {
+        { .seq = 1,
+          .type = VIEW("function.called"),
+          .data = { .item = 1,
+                    .call = VIEW("a"),
+                    .tool = VIEW("f"),
+                    .text = { text, CUT } } },
+        { .seq = 2,
+          .type = VIEW("function.called"),
+          .data = { .item = 2,
+                    .call = VIEW("b"),
+                    .tool = VIEW("g"),
+                    .text = VIEW("{}") } },
+    };
+    struct response_stream *stream;
+    json_t *item;
+
+    (void)state;
+    memset(text, 'x', WHOLE);
+    client_reset(&client);
+    stream = response_stream_new(&plain, &options, see, &client);
+    for (size_t i = 0; i < 2; i++)
+        response_stream_event(stream, &events[i]);
+    response_stream_end(stream, 3, STATE_COMPLETED, &result, 0);
+    response_stream_free(stream);
+    assert_true(view_is(buf_view(&client.types),
+                        "created in_progress " FUNCTION(0)
+                            FUNCTION(1) "completed "));
+    assert_int_equal(client.items[0].text.len, WHOLE);
+    item = json_array_get(json_object_get(client.last, "output"), 0);
+    assert_int_equal(json_string_length(json_object_get(item, "arguments")),
+                     WHOLE);
+    client_reset(&client);
+    buf_finish(&client.types);
+}
+
 /* -------------------------------------------------------------- from a seed */
 
 static uint64_t random_state;
@@ -595,6 +719,8 @@ int main(void)
         cmocka_unit_test(test_a_citation_counts_characters),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_the_end_says_why),
+        cmocka_unit_test(test_a_replay_ends_with_the_same_output),
+        cmocka_unit_test(test_long_arguments_are_whole),
         cmocka_unit_test(test_any_events_make_a_sound_stream),
     };
 

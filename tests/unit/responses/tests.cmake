@@ -1,1 +1,4 @@
+unit_test(responses/body producer_body)
+unit_test(responses/response_list producer_responses)
+unit_test(responses/response_request producer_responses)
 unit_test(responses/response_stream producer_responses)
