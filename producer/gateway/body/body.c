@@ -27,11 +27,12 @@ __attribute__((format(printf, 3, 0))) static void
 body_say(struct body_error *error, const char *path, const char *format,
          va_list arguments)
 {
-    char sentence[sizeof(error->message)];
+    int len = snprintf(error->message, sizeof(error->message), "%s%s", path,
+                       path[0] != '\0' ? " " : "");
+    size_t at = (size_t)len; /* a path is shorter than a message */
 
-    vsnprintf(sentence, sizeof(sentence), format, arguments);
-    snprintf(error->message, sizeof(error->message), "%s%s%s", path,
-             path[0] != '\0' ? " " : "", sentence);
+    vsnprintf(error->message + at, sizeof(error->message) - at, format,
+              arguments);
     struct view whole =
         view_head(view_of(error->message), sizeof(error->message) - 1);
     while (!view_is_utf8(whole)) /* snprintf has cut a character in two */

@@ -25,7 +25,7 @@ static void part_write_param(const struct body_value *at, char *param,
 
     copy.error = &where;
     body_refuse(&copy, NULL, "?");
-    snprintf(param, size, "%s", where.param);
+    snprintf(param, size, "%.*s", (int)(size - 1), where.param);
 }
 
 static struct response_attachment *part_attach(struct request_reader *reader,
