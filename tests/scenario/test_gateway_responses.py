@@ -1,6 +1,7 @@
 """quern-gateway as OpenAI's Responses API, with a real Redis and a real consumer.
 (tests/clients does the same with the official clients.)"""
 
+import base64
 import json
 import socket
 import ssl
@@ -190,6 +191,24 @@ def test_a_file_that_code_left_is_cited(gateway, stack):
         11,
     )
     assert cited["container_id"] == code_item["container_id"]
+
+
+def test_a_file_in_a_request_reaches_the_code(gateway, stack):
+    data = base64.b64encode(b"42").decode()
+    code = "print(open('a.csv').read())"
+    for _ in range(2):  # the second time its blob is there already
+        stack.model.script([{"tool_calls": [call_of(code)]}, {"text": "See it"}])
+        file = {"type": "input_file", "filename": "a.csv", "file_data": data}
+        answer = create(
+            gateway,
+            input=[
+                {"role": "user", "content": [{"type": "input_text", "text": "?"}, file]}
+            ],
+            tools=[CODE],
+            include=["code_interpreter_call.outputs"],
+        )
+        [logs] = answer["output"][0]["outputs"]
+        assert logs["logs"] == "42\n"
 
 
 def test_a_response_that_was_deleted_is_unknown(gateway, stack):

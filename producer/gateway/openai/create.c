@@ -1,10 +1,13 @@
 /* create.c - POST /v1/responses: a job, and its response.
  *
- *   read --> the response before it, if it goes on --> what is asked is kept
+ *   read --> files that stand in it become blobs
+ *        --> the response before it, if it goes on --> what is asked is kept
  *        --> submit --> object (background) | stream | wait for the end
  *
  * What is asked is kept before the job is submitted, so that no job is without
  * it; when the submit fails, it expires by itself. */
+#include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,12 +15,17 @@
 
 #include "producer/client/draft.h"
 #include "producer/client/fleet.h"
+#include "producer/gateway/body/inline_file.h"
 #include "producer/gateway/fleet_links.h"
 #include "producer/gateway/native/api_job.h"
+#include "producer/gateway/native/blob_memory.h"
 #include "producer/gateway/openai/openai.h"
 #include "producer/gateway/responses/response_request.h"
 #include "schemas/json/convert.h"
+#include "schemas/message/limits.h"
 #include "schemas/redis/reply.h"
+
+enum { BLOB_TTL_SECONDS = 24 * 3600, BLOB_ROUNDS = 3 };
 
 /* The state of the request until the job stands. kept_response first, for
  * openai_show(). */
@@ -29,6 +37,12 @@ struct creation {
     char previous[37]; /* the job of the response before; "": none */
     bool fresh, existed;
     struct quern_id id;
+    /* The file that is being written. */
+    size_t attachment;
+    struct blob_memory memory;
+    struct buf bytes;
+    char sha256[65];
+    unsigned int partition, rounds;
 };
 
 static void creation_free(void *state)
@@ -38,6 +52,8 @@ static void creation_free(void *state)
     kept_response_finish(&creation->kept);
     response_request_finish(&creation->asked);
     draft_finish(&creation->draft);
+    buf_finish(&creation->bytes);
+    blob_memory_give(&creation->memory);
     free(creation);
 }
 
@@ -288,11 +304,15 @@ static bool check_possible(struct api_request *request)
     const struct creation *creation = request->state;
     const struct response_request *asked = &creation->asked;
 
-    if (asked->attachment_count > 0)
-        openai_refuse(request, 400, "unsupported_parameter",
-                      asked->attachments[0].param,
-                      "files are not possible here: images by image_url are");
-    else if (asked->conversation.len > 0)
+    for (size_t i = 0; i < asked->attachment_count; i++)
+        if (asked->attachments[i].source != ATTACHMENT_BYTES) {
+            openai_refuse(request, 400, "unsupported_parameter",
+                          asked->attachments[i].param,
+                          "%s is not possible here: send the file itself",
+                          asked->attachments[i].param);
+            return false;
+        }
+    if (asked->conversation.len > 0)
         openai_refuse(request, 400, "unsupported_parameter", "conversation",
                       "conversation is not possible here: use "
                       "previous_response_id");
@@ -323,6 +343,127 @@ static bool read_request(struct api_request *request, json_t *body,
     return false;
 }
 
+/* -------------------------------------------------------------------- files */
+
+static void write_attachment(struct api_request *request);
+
+static void on_extended(struct api_request *request, const redisReply *reply)
+{
+    struct creation *creation = request->state;
+
+    (void)reply;
+    response_request_attach(&creation->asked, creation->attachment++, VIEW(""),
+                            view_of(creation->sha256), creation->bytes.len);
+    buf_clear(&creation->bytes);
+    blob_memory_give(&creation->memory);
+    write_attachment(request);
+}
+
+static void blob_command(struct command *command,
+                         const struct api_request *request, const char *verb)
+{
+    const struct creation *creation = request->state;
+    struct key key = names_blob(&request->gateway->names, creation->partition,
+                                view_of(creation->sha256));
+
+    command_init(command, verb);
+    command_add_copy(command, key_view(&key));
+}
+
+static void extend_blob(struct api_request *request)
+{
+    struct command command;
+
+    blob_command(&command, request, "EXPIRE");
+    command_add_uint(&command, BLOB_TTL_SECONDS);
+    command_add_text(&command, "GT");
+    api_request_call(request, ((struct creation *)request->state)->partition,
+                     &command, on_extended);
+    command_finish(&command);
+}
+
+static void set_blob(struct api_request *request, bool is_new);
+
+static void on_written_again(struct api_request *request,
+                             const redisReply *reply)
+{
+    struct creation *creation = request->state;
+    struct err err;
+
+    if (reply->type != REDIS_REPLY_NIL) {
+        extend_blob(request);
+    } else if (++creation->rounds < BLOB_ROUNDS) {
+        set_blob(request, true);
+    } else {
+        err_set(&err, ERR_RETRY, "redis_unavailable",
+                "the file was deleted %d times while it was written",
+                BLOB_ROUNDS);
+        api_request_refuse(request, &err);
+    }
+}
+
+static void on_written(struct api_request *request, const redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_NIL)
+        on_extended(request, reply);
+    else
+        set_blob(request, false);
+}
+
+/* As native/blobs.c writes them. */
+static void set_blob(struct api_request *request, bool is_new)
+{
+    const struct creation *creation = request->state;
+    struct command command;
+
+    blob_command(&command, request, "SET");
+    command_add(&command, buf_view(&creation->bytes));
+    command_add_text(&command, is_new ? "NX" : "XX");
+    command_add_text(&command, is_new ? "EX" : "KEEPTTL");
+    if (is_new)
+        command_add_uint(&command, BLOB_TTL_SECONDS);
+    api_request_call(request, creation->partition, &command,
+                     is_new ? on_written : on_written_again);
+    command_finish(&command);
+}
+
+static void hash_bytes(struct creation *creation)
+{
+    unsigned char hash[EVP_MAX_MD_SIZE];
+    unsigned int len;
+
+    if (!EVP_Digest(creation->bytes.data, creation->bytes.len, hash, &len,
+                    EVP_sha256(), NULL))
+        abort();
+    for (size_t i = 0; i < len; i++)
+        snprintf(creation->sha256 + 2 * i, 3, "%02x", hash[i]);
+}
+
+static void write_attachment(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    const struct response_attachment *one =
+        &creation->asked.attachments[creation->attachment];
+    struct err err;
+
+    if (creation->attachment == creation->asked.attachment_count) {
+        if (creation->asked.previous.len > 0)
+            ask_earlier(request);
+        else
+            submit_job_of(request);
+        return;
+    }
+    if (!blob_memory_take(&creation->memory, inline_file_length(one->value),
+                          &err)) {
+        api_request_refuse(request, &err);
+        return;
+    }
+    inline_file_decode(one->value, &creation->bytes); /* it was checked */
+    hash_bytes(creation);
+    creation->rounds = 0;
+    set_blob(request, true);
+}
+
 void responses_create(struct api_request *request)
 {
     struct creation *creation;
@@ -337,6 +478,9 @@ void responses_create(struct api_request *request)
     creation = calloc(1, sizeof(*creation));
     if (!creation)
         abort();
+    creation->partition = partition;
+    creation->memory.gateway = request->gateway;
+    buf_init(&creation->bytes, MAX_FILE_BYTES);
     request->state = creation;
     request->state_free = creation_free;
     body = body_parse(request->body, &fault);
@@ -344,10 +488,6 @@ void responses_create(struct api_request *request)
     json_decref(body);
     if (!good)
         refuse_fault(request, &fault);
-    else if (!check_possible(request))
-        return;
-    else if (creation->asked.previous.len > 0)
-        ask_earlier(request);
-    else
-        submit_job_of(request);
+    else if (check_possible(request))
+        write_attachment(request);
 }
