@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -520,13 +521,19 @@ static bool listener_open(struct http_listener *listener, int outcome,
                    name, uv_strerror(outcome));
 }
 
-/* Removes a socket on which nobody listens. */
+/* Removes a socket on which nobody listens, and nothing else: a connection to a
+ * plain file is refused as well. */
 static void remove_leftover(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct stat status;
 
     if (fd < 0)
         return;
+    if (lstat(address->sun_path, &status) < 0 || !S_ISSOCK(status.st_mode)) {
+        close(fd);
+        return;
+    }
     if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
         errno == ECONNREFUSED)
         unlink(address->sun_path);

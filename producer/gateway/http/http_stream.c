@@ -56,6 +56,8 @@ struct http_stream *http_stream_begin(struct http_exchange *request,
     request->is_answered = true;
     connection->stream = stream;
     send_head(stream, status, headers, count);
+    /* Also when what waits is an answer before it: its writer is told, too. */
+    stream->was_full = http_stream_waiting(stream) > 0;
     http_connection_stir(connection);
     return stream;
 }

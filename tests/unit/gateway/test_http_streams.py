@@ -113,6 +113,18 @@ def test_a_download_goes_as_fast_as_the_peer_reads(tmp_path):
     server.drain()
 
 
+@pytest.mark.parametrize("before", [150_000, 215_000, 260_000])
+def test_a_download_behind_an_answer_that_waits(server, before):
+    """Its writer is told when it may go on, whatever fills the socket."""
+    with server.connect() as peer:
+        body = bytes(before)
+        head = b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        download = b"GET /download?size=100000 HTTP/1.1\r\nHost: x\r\n"
+        peer.sendall(head % before + body + download + b"Connection: close\r\n\r\n")
+        got = http_server.rest_of(peer)
+    assert len(got) > before + 100_000
+
+
 def test_a_peer_that_stops_reading_is_cut_after_a_while(tmp_path):
     server = http_server.EchoServer(tmp_path, "stall_ms=1000")
     with server.connect() as peer:
