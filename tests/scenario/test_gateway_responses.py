@@ -3,13 +3,14 @@
 
 import base64
 import json
+import os
 import socket
 import ssl
 import subprocess
 
 import pytest
 from gateway import Gateway
-from servers import wait_until
+from servers import binary, wait_until
 from stack import ROOT, Stack, call_of
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -328,6 +329,26 @@ def test_an_open_gateway_serves_no_web_page(gateway, headers, status):
     headers = {"content_type": "application/json", **headers}
     got, _, _ = gateway.call("POST", "/v1/responses", "{}", **headers)
     assert got == status
+
+
+def test_a_file_at_the_path_of_the_socket_stays(stack, tmp_path):
+    path = tmp_path / "precious"
+    path.write_text("data")
+    ended = subprocess.run(
+        [binary("quern-gateway"), "--listen", f"unix:{path}"],
+        env={**os.environ, "REDIS_URL": stack.redis.url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 69 and str(path) in ended.stderr
+    assert path.read_text() == "data"
+
+
+def test_a_container_has_a_name_of_bounded_length(gateway):
+    request = {"input": "x", "tools": [{**CODE, "container": "c" * 65}]}
+    status, _, param = gateway.refusal("POST", "/v1/responses", request)
+    assert (status, param) == (400, "tools")
 
 
 def test_over_tls(stack, tmp_path):

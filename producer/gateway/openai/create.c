@@ -27,13 +27,15 @@
 
 enum { BLOB_TTL_SECONDS = 24 * 3600, BLOB_ROUNDS = 3 };
 
+enum { CONTAINER_BYTES = 65 }; /* of its id, with a NUL */
+
 /* The state of the request until the job stands. kept_response first, for
  * openai_show(). */
 struct creation {
     struct kept_response kept;
     struct response_request asked;
     struct draft draft;
-    char container[40];
+    char container[CONTAINER_BYTES];
     char previous[37]; /* the job of the response before; "": none */
     bool fresh, existed;
     struct quern_id id;
@@ -163,8 +165,7 @@ static void choose_container(struct creation *creation)
 
     if (!asked->wants_code)
         return;
-    if (asked->container.len > 0 &&
-        asked->container.len < sizeof(creation->container))
+    if (asked->container.len > 0)
         view_copy(creation->container, sizeof(creation->container),
                   asked->container);
     if (creation->container[0] == '\0') {
@@ -195,6 +196,13 @@ static void submit_job_of(struct api_request *request)
     if (!api_request_key(request, &key))
         return;
     const struct quern_submit_options options = { .idempotency_key = key };
+    if (creation->asked.container.len >= CONTAINER_BYTES) {
+        openai_refuse(request, 400, "string_above_max_length", "tools",
+                      "the id of the container has %zu bytes, at most %d are "
+                      "possible",
+                      creation->asked.container.len, CONTAINER_BYTES - 1);
+        return;
+    }
     choose_container(creation);
     json_object_set_new(job, "tenant", json_string(request->caller.tenant));
     if (!draft_read_object(&creation->draft, &finder, job, &options, &none,
