@@ -276,6 +276,8 @@ void service_free(struct service *service)
     for (size_t i = 0; i < SIGNALS; i++)
         sigaddset(&set, numbers[i]);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    for (size_t i = 0; i < SIGNALS; i++)
+    for (size_t i = 0; i < SIGNALS; i++) {
         uv_close((uv_handle_t *)&service->signals[i], on_signal_closed);
+        signal(numbers[i], SIG_IGN); /* threads of curl have their own mask */
+    }
 }
