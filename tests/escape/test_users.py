@@ -49,6 +49,7 @@ def user_of(session):
             text = status.read()
             if text.startswith("Name:\twhoami\n"):
                 session.run("ctypes.CDLL(None).prctl(15, b'known')")
+                session.list()  # the parked process has the old name until then
                 return int(re.search(r"Uid:\t(\d+)", text)[1])
     raise AssertionError("nobody")
 
