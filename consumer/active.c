@@ -84,12 +84,6 @@ static bool is_one_of(const char *const *list, size_t count, struct view text)
 
 /* ------------------------------------------------------------------ reading */
 
-static bool active_begins(struct view text, const char *head)
-{
-    size_t len = strlen(head);
-    return text.len >= len && strncasecmp(text.data, head, len) == 0;
-}
-
 static struct view active_skip(struct view text, size_t bytes)
 {
     bytes = bytes < text.len ? bytes : text.len;
@@ -144,7 +138,7 @@ static bool is_literal(struct view value)
         size_t i = 0;
         value = active_skip(value, (size_t)(at - value.data));
         while (i < sizeof(names) / sizeof(*names) &&
-               !active_begins(value, names[i]))
+               !view_starts_caseless(value, names[i]))
             i++;
         if (i == sizeof(names) / sizeof(*names))
             return false;
@@ -163,7 +157,7 @@ static bool draws_from_inside(struct view value)
             return false;
     for (const char *at; (at = active_find_word(value, "url("));) {
         value = active_skip(value, (size_t)(at - value.data) + strlen("url("));
-        if (!active_begins(value, "#"))
+        if (!view_starts_caseless(value, "#"))
             return false;
     }
     return true;
@@ -172,20 +166,20 @@ static bool draws_from_inside(struct view value)
 static bool is_inside(struct view address)
 {
     for (size_t i = 0; i < sizeof(bitmaps) / sizeof(*bitmaps); i++)
-        if (active_begins(address, bitmaps[i]))
+        if (view_starts_caseless(address, bitmaps[i]))
             return true;
-    return active_begins(address, "#");
+    return view_starts_caseless(address, "#");
 }
 
 static bool attribute_is_passive(struct view name, struct view value)
 {
     struct view own = without_prefix(name);
-    if (view_is(name, "xmlns") || active_begins(name, "xmlns:"))
+    if (view_is(name, "xmlns") || view_starts_caseless(name, "xmlns:"))
         return is_literal(value);
-    if (active_begins(own, "on") || active_begins(own, "src") ||
+    if (view_starts_caseless(own, "on") || view_starts_caseless(own, "src") ||
         view_is(own, "base"))
         return false;
-    if (active_begins(own, "href"))
+    if (view_starts_caseless(own, "href"))
         return is_literal(value) && is_inside(value);
     return is_literal(value) && draws_from_inside(value);
 }
@@ -198,7 +192,7 @@ static bool read_attribute(struct view *text)
     struct view name = until(*text, " \t\r\n=/><\"'"), value;
     char quote[2] = "";
     *text = active_skip_blanks(active_skip(*text, name.len));
-    if (name.len == 0 || !active_begins(*text, "="))
+    if (name.len == 0 || !view_starts_caseless(*text, "="))
         return false;
     *text = active_skip_blanks(active_skip(*text, 1));
     if (text->len == 0 || (text->data[0] != '"' && text->data[0] != '\''))
@@ -224,7 +218,7 @@ static bool read_style(struct view *text)
 /* Reads <name a="b" ...> or </name>, behind its "<". */
 static bool read_tag(struct view *text)
 {
-    bool is_end = active_begins(*text, "/"), is_empty;
+    bool is_end = view_starts_caseless(*text, "/"), is_empty;
     *text = active_skip(*text, is_end);
     struct view name = until(*text, " \t\r\n/><\"'=");
     *text = active_skip_blanks(active_skip(*text, name.len));
@@ -235,9 +229,9 @@ static bool read_tag(struct view *text)
             return false;
         *text = active_skip_blanks(*text);
     }
-    is_empty = active_begins(*text, "/");
+    is_empty = view_starts_caseless(*text, "/");
     *text = active_skip(*text, is_empty);
-    if (!active_begins(*text, ">"))
+    if (!view_starts_caseless(*text, ">"))
         return false;
     *text = active_skip(*text, 1);
     return is_end || is_empty || !view_is(without_prefix(name), "style") ||
@@ -251,7 +245,7 @@ static bool read_comment(struct view *text)
     const char *end = active_find_word(*text, "-->");
     struct view words = { text->data, end ? (size_t)(end - text->data) : 0 };
     if (!end || memchr(words.data, '>', words.len) ||
-        active_find_word(words, "--") || active_begins(words, "-"))
+        active_find_word(words, "--") || view_starts_caseless(words, "-"))
         return false;
     *text = active_skip(*text, words.len + strlen("-->"));
     return true;
@@ -262,14 +256,14 @@ static bool active_read_prolog(struct view *text)
 {
     struct view words;
     *text = active_skip_blanks(*text);
-    if (active_begins(*text, "<?xml ")) {
+    if (view_starts_caseless(*text, "<?xml ")) {
         words = until(*text, ">");
         if (active_find_word(words, "encoding") &&
             !active_find_word(words, "utf-8"))
             return false;
         *text = active_skip_blanks(active_skip(*text, words.len + 1));
     }
-    if (active_begins(*text, "<!DOCTYPE ")) {
+    if (view_starts_caseless(*text, "<!DOCTYPE ")) {
         words = until(*text, ">");
         if (memchr(words.data, '[', words.len))
             return false;
@@ -288,7 +282,7 @@ static bool svg_is_passive(struct view text)
         if (text.len == 0)
             return true;
         text = active_skip(text, 1);
-        bool is_comment = active_begins(text, "!--");
+        bool is_comment = view_starts_caseless(text, "!--");
         text = active_skip(text, is_comment ? strlen("!--") : 0);
         if (!(is_comment ? read_comment(&text) : read_tag(&text)))
             return false;

@@ -23,20 +23,6 @@ enum { HOUR_MS = 3600 * 1000 };
 
 static const char *const approval_defaults[] = { "abort", "skip", NULL };
 
-static bool check_redis_url(const char *text, struct err *err)
-{
-    struct address address = { 0 };
-    bool is_good = address_parse(&address, view_of(text), err);
-    address_finish(&address);
-    return is_good;
-}
-
-static bool check_prefix(const char *text, struct err *err)
-{
-    struct names names;
-    return names_init(&names, text, err);
-}
-
 static bool check_durability(const char *text, struct err *err)
 {
     struct durability durability;
@@ -52,7 +38,7 @@ static const struct setting rows[] = {
       .normal = "",
       .normally = "none, it has to be given",
       .value = "URL",
-      .check = check_redis_url,
+      .check = address_check,
       .about = "Where Redis is: redis://[user[:password]@]host[:port][/db], "
                "unix:///path, redis+sentinel://host,host/master or "
                "redis+cluster://host,host; rediss: with TLS." },
@@ -65,7 +51,7 @@ static const struct setting rows[] = {
       .type = SETTING_TEXT,
       .offset = AT(redis.prefix),
       .normal = "quern:",
-      .check = check_prefix,
+      .check = names_check_prefix,
       .about = "What every key of this fleet begins with." },
     { .name = "durability",
       .type = SETTING_TEXT,

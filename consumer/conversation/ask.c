@@ -11,8 +11,8 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"
-#include "consumer/text.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/text.h"
 
 const char prompt_cut[] =
     "[Your last reply reached its maximum length inside a tool call. The call "

@@ -16,6 +16,8 @@
 #include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"
 #include "schemas/json/convert.h"
+#include "schemas/message/conversation.h"
+#include "schemas/message/functions.h"
 #include "schemas/message/glyph.h"
 
 static json_t *json_text(struct view text)
@@ -30,12 +32,44 @@ static json_t *message_new(const char *role, struct view text)
 
 /* ------------------------------------------------------------ beginning */
 
-static bool add_messages(struct conversation *conversation, struct err *err)
+/* Without the first system message: that was of the earlier job, and this one
+ * may have its own. */
+static bool add_earlier(struct conversation *conversation, struct view earlier,
+                        struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct kept_conversation kept;
+    if (!conversation_decode(&kept, earlier, &arena, err))
+        return err_prefix(err, "earlier");
+    json_t *messages = json_from_value(kept.messages);
+    const json_t *first = json_array_get(messages, 0);
+    const char *role = json_string_value(json_object_get(first, "role"));
+    if (role && strcmp(role, "system") == 0)
+        json_array_remove(messages, 0);
+    json_array_extend(conversation->messages, messages);
+    json_decref(messages);
+    return true;
+}
+
+/* Whether each call has its answer, now that both conversations are one. */
+static bool check_answers(const struct conversation *conversation,
+                          struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const msgpack_object *all;
+    return json_to_value(conversation->messages, &all, &arena, err) &&
+           functions_check_answers(all, err);
+}
+
+static bool add_messages(struct conversation *conversation, struct view earlier,
+                         struct err *err)
 {
     const struct job *job = conversation->job;
     if (job->system.len > 0)
         json_array_append_new(conversation->messages,
                               message_new("system", job->system));
+    if (earlier.len > 0 && !add_earlier(conversation, earlier, err))
+        return false;
     if (!job->messages) {
         json_array_append_new(conversation->messages,
                               message_new("user", job->prompt));
@@ -51,7 +85,7 @@ static bool add_messages(struct conversation *conversation, struct err *err)
 }
 
 bool conversation_init(struct conversation *conversation, const struct job *job,
-                       struct err *err)
+                       struct view earlier, struct err *err)
 {
     *conversation = (struct conversation){ .job = job };
     if (job->kind == JOB_CODE) {
@@ -66,8 +100,38 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
     if (job->output_schema)
         conversation->schema = answer_schema(job->output_schema, err);
     bool ok = (!job->output_schema || conversation->schema) &&
-              add_messages(conversation, err);
+              add_messages(conversation, earlier, err) &&
+              (earlier.len == 0 || check_answers(conversation, err));
     conversation->given = json_array_size(conversation->messages);
+    return ok;
+}
+
+/* Of a job that was stopped in the middle of a turn's calls nothing of that
+ * turn is kept: nobody can answer the calls that are open. A new reference. */
+static json_t *messages_to_keep(const struct conversation *conversation)
+{
+    json_t *all = json_copy(conversation->messages);
+    bool is_open = conversation_call(conversation) != NULL;
+    while (is_open && json_array_size(all) > 0) {
+        size_t last = json_array_size(all) - 1;
+        const json_t *message = json_array_get(all, last);
+        const char *role = json_string_value(json_object_get(message, "role"));
+        is_open = !role || strcmp(role, "assistant") != 0;
+        json_array_remove(all, last);
+    }
+    return all;
+}
+
+bool conversation_keep(const struct conversation *conversation, struct buf *out,
+                       struct err *err)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct kept_conversation kept;
+    json_t *messages = messages_to_keep(conversation);
+    buf_init(out, MAX_CONVERSATION_BYTES);
+    bool ok = json_to_value(messages, &kept.messages, &arena, err) &&
+              message_encode(&schema_conversation, &kept, out, err);
+    json_decref(messages);
     return ok;
 }
 
@@ -449,7 +513,8 @@ static struct view kept(struct conversation *conversation, struct view text)
 static bool shows_past(const struct conversation *conversation)
 {
     const struct job *job = conversation->job;
-    return !job->messages && job->history != HISTORY_ANEW;
+    return !job->messages && job->earlier.len == 0 &&
+           job->history != HISTORY_ANEW;
 }
 
 /* Intents name the same blob again and again: it is kept once. */

@@ -149,11 +149,20 @@ struct conversation {
     uint64_t model_ms, tools_ms; /* how long all replies and calls took */
 };
 
-/* Borrows the job. Error: bad_field when its messages are not chat messages, or
- * its schema is none that can be checked. */
+/* Borrows the job. earlier: the bytes of the blob of that name in the job,
+ * which has the conversation that it goes on from; empty: it goes on from none.
+ * Errors: bad_field when its messages are not chat messages, or its schema is
+ * none that can be checked, or both conversations together leave a call without
+ * an answer; bad_message when the blob is no conversation. */
 bool conversation_init(struct conversation *conversation, const struct job *job,
-                       struct err *err);
+                       struct view earlier, struct err *err);
 void conversation_finish(struct conversation *conversation);
+
+/* All messages as the blob of a conversation (schemas/message/conversation.h),
+ * without a turn in whose calls the job was stopped. Initializes out. Error:
+ * too_large. */
+bool conversation_keep(const struct conversation *conversation, struct buf *out,
+                       struct err *err);
 
 /* One record, encoded; nothing of it is borrowed. Error: internal, the journal
  * is not ours. */
@@ -162,7 +171,8 @@ bool conversation_apply(struct conversation *conversation, struct view record,
 
 /* What was said before, as the blob of that name has it: it stands before the
  * conversation from now on. said: a reference that is taken; NULL: nothing. It
- * is not shown where the job brings its own messages, or begins anew. */
+ * is not shown where the job brings its own messages, goes on from another job,
+ * or begins anew. */
 void conversation_recall(struct conversation *conversation, json_t *said,
                          struct view blob);
 

@@ -70,14 +70,6 @@ static void add_link(struct buf *out, const struct links *links,
 
 /* ------------------------------------------------------------ what is meant */
 
-static int digit_of(char byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    byte = (char)(byte | 0x20);
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* Reads one byte that may be escaped; returns how many bytes it took. */
 static size_t read_escaped(struct view text, char *byte)
 {
@@ -87,10 +79,10 @@ static size_t read_escaped(struct view text, char *byte)
         *byte = at[1];
         return 2;
     }
-    if (*at != '%' || text.len < 3 || digit_of(at[1]) < 0 ||
-        digit_of(at[2]) < 0)
+    if (*at != '%' || text.len < 3 || byte_hex(at[1]) < 0 ||
+        byte_hex(at[2]) < 0)
         return 1;
-    *byte = (char)(unsigned char)(digit_of(at[1]) * 16 + digit_of(at[2]));
+    *byte = (char)(unsigned char)(byte_hex(at[1]) * 16 + byte_hex(at[2]));
     return 3;
 }
 

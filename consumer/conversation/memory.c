@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "consumer/model/reply_json.h"
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum {
     CODE_BYTES = 1 << 10, /* of one cell, in the note */

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <jansson.h>
 
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 /* Shares of the whole; the rest is for names and sentences. */
 enum {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "consumer/model/reply_json.h"
-#include "consumer/text.h"
 #include "schemas/message/buf.h"
+#include "schemas/message/text.h"
 
 enum {
     MESSAGE_TOKENS = 4, /* for what is around each message */

@@ -30,7 +30,7 @@ static void on_entered(void *owner), heed_stop(void *owner);
 
 static const struct machine_state states[ATTEMPT_STATES] = {
     [LOADING] = { "loading", TO(WORKING) | TO(PARKING) | STOPS,
-                  .enter = step_loading, .step = step_loading_files,
+                  .enter = step_loading, .step = step_loaded,
                   .limit_ms = ACTIVITY_REDIS_MS },
     [WORKING] = { "working", TO(PARKING) | STOPS, .step = step_working },
     [SAVING] = { "saving", TO(FINISHING) | TO(RELEASING) | TO(ENDED),

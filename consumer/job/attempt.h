@@ -98,6 +98,8 @@ struct origin {
     struct buf *records;  /* of the journal that the attempt began with; NULL
                              once the conversation has them */
     size_t record_count;
+    struct buf earlier; /* the conversation that the job goes on from, once it
+                           has come, until attempt->conversation has it */
 };
 
 /* The tools that the job may use. */
@@ -181,6 +183,7 @@ struct attempt {
                                   answer of a job that is stopped meanwhile */
     struct job_outcome ending; /* how the job ends; filled from SAVING on */
     struct arena answer;       /* of what ending points to */
+    char kept[65];             /* the blob of the conversation */
     struct buf result;         /* encoded */
 };
 
@@ -262,7 +265,7 @@ store_done attempt_written;
 void attempt_begin(struct attempt *attempt, const struct take_reply *start);
 void origin_finish(struct origin *origin);
 void job_tools_finish(struct job_tools *tools);
-machine_step step_loading, step_loading_files;
+machine_step step_loading, step_loaded;
 /* finish.c */
 machine_step enter_saving, step_saved, enter_finishing, step_finished,
     enter_releasing, step_released, enter_parking, step_parked;

@@ -1,6 +1,7 @@
 /* finish.c - an attempt's end: the session saved and the result written, or the
  * job put back into its queue. */
 #include "consumer/activity/recall.h"
+#include "consumer/blob.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
 #include "consumer/python/record.h"
@@ -108,10 +109,40 @@ static void on_end_written(void *owner, const redisReply *reply,
         attempt_land(owner);
 }
 
+static uint64_t longer_of(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+/* For jobs that go on from this one, as long as its result. */
+static void keep_conversation(struct attempt *attempt, uint64_t ttl_ms)
+{
+    struct job_outcome *ending = &attempt->ending;
+    CLEANUP(buf_finish) struct buf bytes = { 0 };
+    struct err why;
+    if (!attempt->known || !attempt->conversation.messages ||
+        attempt->job.keep_ms == 0)
+        return;
+    if (!conversation_keep(&attempt->conversation, &bytes, &why)) {
+        ending->unkept = arena_copy(&attempt->answer, view_of(why.text));
+        return;
+    }
+    blob_name(buf_view(&bytes), attempt->kept);
+    blob_put(&attempt->store, &attempt->consumer->names, view_of(attempt->kept),
+             buf_view(&bytes), ttl_ms, NULL, NULL);
+    ending->conversation = view_of(attempt->kept);
+}
+
 static void send_finish(struct attempt *attempt)
 {
     const struct consumer *consumer = attempt->consumer;
     const struct job_outcome *ending = &attempt->ending;
+    uint64_t keep_ms = attempt->known ? attempt->job.keep_ms : 0;
+    uint64_t ttl_ms = longer_of(consumer->settings.result.ttl_ms, keep_ms);
+    uint64_t dead_ttl_ms =
+        longer_of(consumer->settings.result.dead_ttl_ms, keep_ms);
+    keep_conversation(attempt,
+                      ending->status == STATE_FAILED ? dead_ttl_ms : ttl_ms);
     const struct usage usage = spending_total(&attempt->conversation.spending);
     CLEANUP(buf_finish) struct buf event;
     result_write(&attempt->result, &attempt->conversation, ending);
@@ -122,8 +153,8 @@ static void send_finish(struct attempt *attempt)
         .result = buf_view(&attempt->result),
         .event_data = buf_view(&event),
         .error_code = view_of(ending->why.code),
-        .result_ttl_ms = consumer->settings.result.ttl_ms,
-        .dead_ttl_ms = consumer->settings.result.dead_ttl_ms,
+        .result_ttl_ms = ttl_ms,
+        .dead_ttl_ms = dead_ttl_ms,
         .tokens = usage_tokens(&usage),
         .cost = usage.cost,
     };

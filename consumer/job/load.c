@@ -1,7 +1,8 @@
 /* load.c - an attempt's beginning: reads the job and its journal, checks that
  * the job may be done here, and makes the session object.
  *
- * All but the sizes of the job's files is there with the reply to the take; and
+ * All is there with the reply to the take, but for: the conversation that the
+ * job goes on from, which is needed first; the sizes of the job's files; and
  * for a job that was begun before, the last events of that, which may tell of
  * items that the journal does not know. LOADING waits for nothing else. */
 #include <inttypes.h>
@@ -57,6 +58,7 @@ void origin_finish(struct origin *origin)
 {
     drop_records(origin);
     buf_finish(&origin->body);
+    buf_finish(&origin->earlier);
 }
 
 void job_tools_finish(struct job_tools *tools)
@@ -338,10 +340,6 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
     return attempt->job.kind != JOB_CONVERSATION || add_functions(attempt, err);
 }
 
-/* Sets attempt->known once job and conversation are valid: an error after that
- * gives a result with all that they have, one before it only the job's
- * metadata.
- */
 static bool load_read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
@@ -350,7 +348,18 @@ static bool load_read_job(struct attempt *attempt, struct err *err)
         !facts_match(&attempt->origin.facts, job, err))
         return false;
     decide_upload(job, &attempt->consumer->prompts, &attempt->arena);
-    if (!conversation_init(&attempt->conversation, job, err))
+    return true;
+}
+
+/* Sets attempt->known once job and conversation are valid: an error after that
+ * gives a result with all that they have, one before it only the job's
+ * metadata. earlier: the conversation that the job goes on from; may be empty.
+ */
+static bool load_conversation(struct attempt *attempt, struct view earlier,
+                              struct err *err)
+{
+    const struct job *job = &attempt->job;
+    if (!conversation_init(&attempt->conversation, job, earlier, err))
         return false;
     attempt->known = true;
     if (!choose_tools(attempt, err) || !approval_wait_check(attempt, err))
@@ -451,7 +460,7 @@ static void look_at_events(struct attempt *attempt)
 {
     struct command command;
     transition_latest(&command, &attempt->consumer->names,
-                      view_of(attempt->origin.id), LAST_EVENTS);
+                      view_of(attempt->origin.id), 0, LAST_EVENTS);
     store_send(&attempt->store, &command, on_events, attempt);
     command_finish(&command);
 }
@@ -473,13 +482,16 @@ static enum pace cannot_load(struct attempt *attempt, const struct err *why)
     return machine_go(&attempt->machine, PARKING);
 }
 
-enum pace step_loading(void *owner)
+/* The conversation that the job goes on from has come, or there is none. */
+static enum pace load_rest(struct attempt *attempt)
 {
-    struct attempt *attempt = owner;
-    bool was_not_begun = attempt->origin.record_count == 0;
+    struct origin *origin = &attempt->origin;
+    bool was_not_begun = origin->record_count == 0;
     struct err err;
-    if (!load_read_job(attempt, &err) || !read_journal(attempt, &err))
+    if (!load_conversation(attempt, buf_view(&origin->earlier), &err) ||
+        !read_journal(attempt, &err))
         return cannot_load(attempt, &err);
+    buf_finish(&origin->earlier);
     open_session(attempt); /* only the object: nothing is asked for yet */
     if (!check_executor(attempt, &err))
         return attempt_fail(attempt, &err);
@@ -496,9 +508,46 @@ enum pace step_loading(void *owner)
     return AGAIN;
 }
 
-enum pace step_loading_files(void *owner)
+static void on_earlier(void *owner, const redisReply *reply,
+                       const struct err *why)
 {
     struct attempt *attempt = owner;
+    struct view name = attempt->job.earlier;
+    if (!reply || attempt->machine.state != LOADING) {
+        attempt_written(attempt, reply, why);
+        return;
+    }
+    struct view bytes = { reply->str, reply->len };
+    if (reply->type == REDIS_REPLY_STRING && blob_is_sound(name, bytes)) {
+        attempt->origin.earlier = buf_copy(bytes);
+        attempt_run(attempt);
+        return;
+    }
+    err_set(&attempt->fault, ERR_REJECT, "missing_blob",
+            "earlier: there is no blob %.*s, or it has other bytes than its "
+            "name says",
+            VIEW_ARG(name));
+    attempt_stop(attempt, STOP_FAULT);
+}
+
+enum pace step_loading(void *owner)
+{
+    struct attempt *attempt = owner;
+    struct err err;
+    if (!load_read_job(attempt, &err))
+        return cannot_load(attempt, &err);
+    if (attempt->job.earlier.len == 0)
+        return load_rest(attempt);
+    blob_get(&attempt->store, &attempt->consumer->names, attempt->job.earlier,
+             on_earlier, attempt);
+    return WAIT;
+}
+
+enum pace step_loaded(void *owner)
+{
+    struct attempt *attempt = owner;
+    if (!attempt->known)
+        return attempt->origin.earlier.len > 0 ? load_rest(attempt) : WAIT;
     return attempt->files_checked < attempt->job.files.count ||
                    !attempt->items_known
                ? WAIT

@@ -679,3 +679,23 @@ struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
     unknown_model(endpoints, name, err);
     return NULL;
 }
+
+char *endpoints_names(const struct endpoints *endpoints)
+{
+    json_t *names = json_array(), *seen = json_object();
+    char *text;
+
+    for (size_t i = 0; i < endpoints->count; i++) {
+        const char *of_one[] = { endpoints->items[i]->name,
+                                 endpoints->items[i]->model };
+
+        for (size_t j = 0; j < 2; j++)
+            if (!json_object_get(seen, of_one[j]) &&
+                json_object_set_new(seen, of_one[j], json_true()) == 0)
+                json_array_append_new(names, json_string(of_one[j]));
+    }
+    text = json_dumps(names, JSON_COMPACT);
+    json_decref(names);
+    json_decref(seen);
+    return text;
+}

@@ -129,6 +129,9 @@ void endpoints_finish(struct endpoints *endpoints);
  * those that there are. */
 struct model_endpoint *endpoints_take(const struct endpoints *endpoints,
                                       struct view name, struct err *err);
+/* Every name that endpoints_take() finds, the default's first, as a JSON array;
+ * to be freed. */
+char *endpoints_names(const struct endpoints *endpoints);
 /* Takes and gives back a reference. endpoint_free() accepts NULL. */
 struct model_endpoint *endpoint_take(struct model_endpoint *endpoint);
 void endpoint_free(struct model_endpoint *endpoint);

@@ -25,8 +25,8 @@
 #define CONSUMER_MODEL_H
 
 #include "consumer/model/endpoint.h"
-#include "consumer/model/http.h"
 #include "consumer/model/reply.h"
+#include "schemas/http/http.h"
 #include "schemas/message/buf.h"
 
 struct model_request {

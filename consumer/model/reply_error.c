@@ -21,20 +21,13 @@
 
 enum { TITLE_BYTES = 120 };
 
-static bool reply_error_begins(struct view text, const char *word)
-{
-    size_t len = strlen(word);
-
-    return text.len >= len && strncasecmp(text.data, word, len) == 0;
-}
-
 static bool is_page(struct view body)
 {
     static const char *const heads[] = { "<!doctype html", "<html", "<head",
                                          "<body" };
 
     for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++)
-        if (reply_error_begins(body, heads[i]))
+        if (view_starts_caseless(body, heads[i]))
             return true;
     return false;
 }
@@ -64,7 +57,7 @@ static struct view element(struct view page, const char *name)
         struct view rest = { page.data + at, page.len - at };
         const char *end;
 
-        if (!reply_error_begins(rest, name))
+        if (!view_starts_caseless(rest, name))
             continue;
         end = memchr(rest.data, '>', rest.len);
         if (!end)

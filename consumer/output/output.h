@@ -15,9 +15,9 @@
 #define CONSUMER_OUTPUT_H
 
 #include "consumer/output/progress.h"
-#include "consumer/text.h"
 #include "schemas/message/frame.h"
 #include "schemas/message/journal.h"
+#include "schemas/message/text.h"
 
 enum { OUTPUT_STREAMS = 2 }; /* stdout, stderr */
 

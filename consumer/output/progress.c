@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "consumer/text.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/text.h"
 #include "schemas/service/log.h"
 
 enum {

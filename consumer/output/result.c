@@ -7,9 +7,9 @@
 #include "consumer/conversation/calls.h"
 #include "consumer/model/reply_json.h"
 #include "consumer/output/progress.h"
-#include "consumer/text.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/text.h"
 #include "schemas/service/log.h"
 
 enum {
@@ -532,11 +532,15 @@ void result_write(struct buf *out, struct conversation *conversation,
         .listing = ending->listing,
         .record = ending->record,
         .metadata = ending->metadata,
+        .conversation = ending->conversation,
     };
     note_unknown(conversation, ending, &writer.notes);
     if (ending->unsaved.len > 0)
         buf_printf(&writer.notes, "The session was not saved: %.*s. ",
                    VIEW_ARG(ending->unsaved));
+    if (ending->unkept.len > 0)
+        buf_printf(&writer.notes, "The conversation was not kept: %.*s. ",
+                   VIEW_ARG(ending->unkept));
     if (conversation)
         note_summaries(&conversation->summary, &writer.notes);
     if (conversation && conversation->job)

@@ -21,6 +21,8 @@ struct job_outcome {
     struct view answer;  /* as clients get it; empty: the conversation's */
     struct view unsaved; /* why the session could not be saved; empty: it was,
                             or there is nothing to save */
+    struct view conversation; /* the blob of it; empty: it was not kept */
+    struct view unkept;       /* why not, although the job asks for it */
     /* Of kind session: what is listed, of struct session_file; files that are
      * given out, of struct file_ref; the record that is shown. */
     struct list listing, files;

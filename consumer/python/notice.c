@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "consumer/text.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/text.h"
 
 enum {
     LEFT_WHY_BYTES = 200, /* of a reason in a report */

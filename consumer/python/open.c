@@ -3,7 +3,7 @@
 
 #include "consumer/blob.h"
 #include "consumer/python/state.h"
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum { MAX_DROPS = 3 };
 

@@ -555,6 +555,23 @@ static bool save_is_kept(const struct python_session *session, struct view blob)
     return false;
 }
 
+/* A file of this job, or of an earlier one, that has the same bytes still. */
+static bool file_is_given(const struct python_session *session,
+                          const struct session_file *file)
+{
+    const struct list *saved = &session->memo.record.files;
+    const struct session_file *earlier = saved->items;
+    const struct list *put = &session->setup.files;
+    const struct file_ref *own = put->items;
+    for (size_t i = 0; i < put->count; i++)
+        if (view_equal(own[i].name, file->name))
+            return view_equal(own[i].blob, file->blob);
+    for (size_t i = 0; i < saved->count; i++)
+        if (view_equal(earlier[i].name, file->name))
+            return earlier[i].given && view_equal(earlier[i].blob, file->blob);
+    return false;
+}
+
 static void take_file(struct python_session *session, struct session_file *file)
 {
     struct session_draft *draft = session->saving.draft;
@@ -570,6 +587,7 @@ static void take_file(struct python_session *session, struct session_file *file)
     if (!save_is_kept(session, file->blob))
         save_keep_blob(session, file->blob, bytes);
     file->bytes = bytes.len;
+    file->given = file_is_given(session, file);
     draft->bytes_left -=
         bytes.len < draft->bytes_left ? bytes.len : draft->bytes_left;
 }

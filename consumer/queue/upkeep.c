@@ -220,6 +220,7 @@ static void chore_report(struct chore *chore)
     CLEANUP(buf_finish) struct buf jobs;
     tell_executor(consumer, &executor);
     list_jobs(upkeep, &jobs);
+    CLEANUP(cleanup_free) char *models = endpoints_names(&consumer->endpoints);
     gethostname(host, sizeof(host) - 1);
     const struct report_field about[] = {
         { "host", view_of(host) },
@@ -231,6 +232,7 @@ static void chore_report(struct chore *chore)
         { "mode", view_of(modes[consumer->mode]) },
         { "queues", view_of(settings->queues) },
         { "jobs", buf_view(&jobs) },
+        { "models", view_of(models ? models : "[]") },
         { "executor", executor.path },
         { "executor_away_since", view_of(executor.since) },
         { "executor_away", executor.word },

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum { MAX_NAME = 40, META_BYTES = 1024, PIECE = 4096 };
 

@@ -11,7 +11,7 @@
 #include "consumer/reader/expression.h"
 #include "consumer/reader/page.h"
 #include "consumer/reader/search_page.h"
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum document_form { FORM_NONE, FORM_TEXT, FORM_HTML };
 

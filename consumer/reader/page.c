@@ -12,7 +12,7 @@
 #include <strings.h>
 
 #include "consumer/reader/page_tree.h"
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum {
     MAX_LISTS = 8,  /* nested; deeper ones are written as at this depth */

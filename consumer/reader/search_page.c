@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "consumer/reader/page_tree.h"
-#include "consumer/text.h"
 #include "consumer/tools/search_provider.h"
+#include "schemas/message/text.h"
 
 enum { MAX_MEMORY = 192 << 20, MAX_RESULTS = 2 * MAX_SEARCH_RESULTS };
 

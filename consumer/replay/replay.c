@@ -244,6 +244,7 @@ static bool walk(struct replay *replay, struct err *err)
 static void replay_run_job(struct replay *replay, struct arena *arena,
                            struct err *err)
 {
+    const struct recording *recording = replay->recording;
     struct err why;
     bool read = decide_job(&replay->job, replay->recording->id,
                            replay->recording->body, arena, &why) &&
@@ -251,7 +252,9 @@ static void replay_run_job(struct replay *replay, struct arena *arena,
     if (read && !speak_for_user(replay, arena, err))
         return;
     bool known =
-        read && conversation_init(&replay->conversation, &replay->job, &why);
+        read &&
+        conversation_init(&replay->conversation, &replay->job,
+                          recording_blob(recording, replay->job.earlier), &why);
     if (!known) {
         replay_check_unread(replay, &why, err);
         return;

@@ -64,6 +64,7 @@ static struct job_outcome ending_of(const struct result *recorded)
         .model = recorded->model,
         .isolation = recorded->isolation,
         .listing = recorded->listing,
+        .conversation = recorded->conversation,
         .record = recorded->record,
     };
     why_recorded(&recorded->error, &ending.why);

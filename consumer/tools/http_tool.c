@@ -6,12 +6,12 @@
 #include <time.h>
 
 #include "consumer/model/entry.h"
-#include "consumer/model/http.h"
-#include "consumer/text.h"
 #include "consumer/tools/request.h"
 #include "consumer/tools/tool.h"
 #include "consumer/tools/tool_host.h"
+#include "schemas/http/http.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/text.h"
 
 enum {
     TOTAL_MS = 30000,

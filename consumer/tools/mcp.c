@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "consumer/model/entry.h"
-#include "consumer/text.h"
 #include "consumer/tools/mcp_tool.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/text.h"
 #include "schemas/service/log.h"
 
 enum {

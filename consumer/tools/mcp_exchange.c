@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "consumer/text.h"
 #include "consumer/tools/mcp_reply.h"
+#include "schemas/message/text.h"
 #include "schemas/service/log.h"
 
 enum {

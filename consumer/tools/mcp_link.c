@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "consumer/text.h"
 #include "consumer/tools/mcp_reply.h"
+#include "schemas/message/text.h"
 
 enum {
     OPEN_MS = 15000,          /* for each of its steps */

@@ -25,8 +25,8 @@
 
 #include <uv.h>
 
-#include "consumer/model/http.h"
 #include "consumer/tools/signature.h"
+#include "schemas/http/http.h"
 
 #define MCP_MODERN_VERSION "2026-07-28"
 #define MCP_LEGACY_VERSION "2025-11-25"

@@ -7,10 +7,10 @@
 
 #include "consumer/conversation/tools.h"
 #include "consumer/model/entry.h"
-#include "consumer/text.h"
 #include "consumer/tools/final.h"
 #include "consumer/tools/mcp_value.h"
 #include "consumer/tools/tool.h"
+#include "schemas/message/text.h"
 
 enum { MOST_REMOTE = 128, MOST_PARAMETER = 64 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum {
     MOST_WORD = 100, /* of a MIME type, a name, a URI */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 /* Percent-encodes all but what RFC 3986 calls unreserved. */
 static void request_add_escaped(struct buf *out, struct view text)

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "consumer/model/secret.h"
-#include "consumer/text.h"
 #include "consumer/tools/cache.h"
 #include "consumer/tools/reader.h"
 #include "consumer/tools/search_provider.h"
 #include "consumer/tools/tool.h"
+#include "schemas/message/text.h"
 
 enum {
     MAX_SOURCES = 8,   /* providers that are asked, in turn */

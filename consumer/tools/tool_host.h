@@ -5,8 +5,8 @@
 
 #include <uv.h>
 
-#include "consumer/model/http.h"
 #include "consumer/tools/cache.h"
+#include "schemas/http/http.h"
 
 struct reader;
 

@@ -66,12 +66,6 @@ static bool is_value(struct view view)
     return true;
 }
 
-static bool request_is_same(struct view view, const char *name)
-{
-    return view.len > 0 && view.len == strlen(name) &&
-           strncasecmp(view.data, name, view.len) == 0;
-}
-
 static struct view request_trimmed(struct view view)
 {
     while (view.len && strchr(" \t", view.data[0]) && view.data[0])
@@ -115,7 +109,7 @@ static const char *const own[] = {
 static bool is_own(struct view name)
 {
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-        if (request_is_same(name, own[i]))
+        if (view_is_caseless(name, own[i]))
             return true;
     return name.len > 6 && strncasecmp(name.data, "proxy-", 6) == 0;
 }
@@ -174,13 +168,13 @@ static bool split(struct head_reader *reader, struct view line,
 static bool look_at(struct head_reader *reader, struct view name,
                     struct view value)
 {
-    if (request_is_same(name, "content-length"))
+    if (view_is_caseless(name, "content-length"))
         return read_length(reader, value);
-    if (request_is_same(name, "transfer-encoding") && !reader->request->tunnel)
+    if (view_is_caseless(name, "transfer-encoding") && !reader->request->tunnel)
         return head_refuse(reader, 411,
                            "a body must come with its Content-Length, "
                            "not in chunks");
-    if (!request_is_same(name, "connection"))
+    if (!view_is_caseless(name, "connection"))
         return true;
     if (reader->nominations == MAX_NOMINATIONS)
         return head_refuse(reader, 400, "too many Connection headers");

@@ -1,4 +1,5 @@
-/* convert.h - MessagePack to JSON and back, for the edges of the system.
+/* convert.h - MessagePack to JSON and back, for the edges of the system; JSON
+ * to text.
  *
  * Chat messages are MessagePack inside jobs, journals and results, and JSON at
  * model endpoints and on the command line. */
@@ -23,9 +24,9 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
  * reference; NULL when the message is not what its table says. */
 json_t *json_from_message(const struct schema *schema, const void *message);
 
-/* read.c: types and bounds as in message_decode(). v may be left out. unknown,
- * zeroed before, gets the members that are not in the table, which are left
- * out; where it is NULL they are errors. */
+/* read.c: types and bounds as in message_decode_value(). v may be left out.
+ * unknown, zeroed before, gets the members that are not in the table, which are
+ * left out; where it is NULL they are errors. */
 bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
                      struct unknown_members *unknown, struct err *err);
@@ -36,5 +37,9 @@ bool json_to_message(const struct schema *schema, const json_t *json,
  * client passes on members that only a newer consumer knows. */
 bool json_keep_unknown(const struct schema *schema, const json_t *json,
                        struct view bytes, struct buf *out, struct err *err);
+
+/* text.c: appends it without spaces; any value, not only objects. False: a text
+ * in it is not UTF-8, or out is full; out has a part of it then. */
+bool json_add_text(struct buf *out, const json_t *json);
 
 #endif

@@ -7,6 +7,7 @@
  * JSON and message are walked side by side; is_added() and count_added() must
  * agree, because MessagePack has a map's size in front of it. */
 #include "schemas/json/convert.h"
+#include "schemas/json/iterable.h"
 
 struct json_writer {
     msgpack_packer packer;
@@ -20,17 +21,6 @@ static bool keep_struct(struct json_writer *writer, const struct schema *schema,
 static int json_keep_write(void *out, const char *data, size_t len)
 {
     return buf_append(out, data, len) ? 0 : -1;
-}
-
-/* jansson's iterator asks for a json_t * and changes nothing. */
-static json_t *iterable(const json_t *json)
-{
-    union {
-        const json_t *in;
-        json_t *out;
-    } same = { json };
-
-    return same.out;
 }
 
 static void put_name(struct json_writer *writer, struct view name)
@@ -67,8 +57,7 @@ static bool has_unknown(const struct schema *schema, const json_t *json)
     json_t *item;
     size_t len;
 
-    json_object_keylen_foreach(iterable(json), key, len, item)
-    {
+    json_object_keylen_foreach(json_iterable(json), key, len, item) {
         const struct field *field = field_of(schema, (struct view){ key, len });
 
         if (!is_of_table(schema, (struct view){ key, len }) ||
@@ -101,8 +90,8 @@ static size_t count_added(const struct schema *schema,
     const char *key;
     json_t *item;
 
-    json_object_keylen_foreach(iterable(json), key, len, item) count +=
-        is_added(schema, known, (struct view){ key, len }, item);
+    json_object_keylen_foreach(json_iterable(json), key, len, item)
+        count += is_added(schema, known, (struct view){ key, len }, item);
     return count;
 }
 
@@ -178,8 +167,7 @@ static bool keep_struct(struct json_writer *writer, const struct schema *schema,
                                           count_added(schema, known, json));
     if (!keep_known(writer, schema, known, json))
         return false;
-    json_object_keylen_foreach(iterable(json), key, len, item)
-    {
+    json_object_keylen_foreach(json_iterable(json), key, len, item) {
         struct view name = { key, len };
 
         if (!is_added(schema, known, name, item))

@@ -3,11 +3,12 @@
  * A message becomes a MessagePack value first. Its table says which members
  * there are, and where {"base64": "..."} stands for bytes. Types and bounds are
  * not checked here: a value of a wrong type is passed on as it is, and
- * message_decode() refuses it with its usual sentence. */
+ * message_decode_value() refuses it with its usual sentence. */
 #include <string.h>
 
 #include "schemas/json/base64.h"
 #include "schemas/json/convert.h"
+#include "schemas/json/iterable.h"
 #include "schemas/message/check.h"
 #include "schemas/message/rule.h"
 
@@ -20,17 +21,6 @@ struct json_reader {
 static bool read_field(struct json_reader *reader, const struct field *field,
                        const json_t *json, msgpack_object *out,
                        const struct field_path *place);
-
-/* jansson's iterator asks for a json_t * and changes nothing. */
-static json_t *iterable(const json_t *json)
-{
-    union {
-        const json_t *in;
-        json_t *out;
-    } same = { json };
-
-    return same.out;
-}
 
 /* A copy in the arena: the JSON may be freed before the message is used. */
 static msgpack_object string_to(struct json_reader *reader, const char *text,
@@ -104,8 +94,7 @@ static bool read_container(struct json_reader *reader, const json_t *json,
         return true;
     }
     *out = new_map(reader, json_object_size(json));
-    json_object_keylen_foreach(iterable(json), key, len, item)
-    {
+    json_object_keylen_foreach(json_iterable(json), key, len, item) {
         out->via.map.ptr[i].key = string_to(reader, key, len);
         if (!json_read_value(reader, item, &out->via.map.ptr[i].val, depth + 1))
             return false;
@@ -154,7 +143,7 @@ bool json_to_value(const json_t *json, const msgpack_object **value,
 }
 
 /* Text, or {"base64": "..."}; anything else is passed on, to be refused by
- * message_decode(). */
+ * message_decode_value(). */
 static bool read_bytes(struct json_reader *reader, const json_t *json,
                        msgpack_object *out, const struct field_path *place)
 {
@@ -206,8 +195,7 @@ static bool read_struct(struct json_reader *reader, const struct schema *schema,
             (msgpack_object){ MSGPACK_OBJECT_POSITIVE_INTEGER,
                               { .u64 = MESSAGE_VERSION } };
     }
-    json_object_keylen_foreach(iterable(json), key, len, item)
-    {
+    json_object_keylen_foreach(json_iterable(json), key, len, item) {
         struct view name = { key, len };
         const struct field *field = find_field(schema, name);
         const struct field_path place = { outer, key, 0 };
@@ -263,8 +251,7 @@ static bool read_map(struct json_reader *reader, const json_t *json,
     if (!json_is_object(json))
         return json_read_value(reader, json, out, 0);
     *out = new_map(reader, json_object_size(json));
-    json_object_keylen_foreach(iterable(json), key, len, item)
-    {
+    json_object_keylen_foreach(json_iterable(json), key, len, item) {
         const struct field_path place = { outer, key, 0 };
         msgpack_object_kv *kv = &out->via.map.ptr[i++];
 
@@ -303,16 +290,10 @@ bool json_to_message(const struct schema *schema, const json_t *json,
                      void *message, struct arena *arena,
                      struct unknown_members *unknown, struct err *err)
 {
-    CLEANUP(buf_finish) struct buf bytes = { .max = SIZE_MAX };
     struct json_reader reader = { arena, err, unknown };
-    msgpack_object value;
+    msgpack_object *value = arena_alloc(arena, sizeof(*value));
 
     memset(message, 0, schema->size);
-    if (!read_struct(&reader, schema, json, &value, NULL) ||
-        !value_encode(&value, &bytes, err))
-        return false;
-    /* The views of message borrow from the bytes, so these go into the arena.
-     */
-    return message_decode(schema, arena_copy(arena, buf_view(&bytes)), message,
-                          arena, err);
+    return read_struct(&reader, schema, json, value, NULL) &&
+           message_decode_value(schema, value, message, arena, err);
 }

@@ -3,10 +3,13 @@
  * value_decode() has bounded the bytes and their depth, so the recursion here
  * ends. Each function decodes one kind of row, checks its bounds (rule.h), and
  * reports the first fault with its place. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "schemas/message/rule.h"
+
+enum { MOST_ROWS = 80 }; /* of a table */
 
 struct decoder {
     struct arena *arena;
@@ -134,24 +137,45 @@ static bool decode_enum(struct decoder *decoder, const struct field *field,
     return wrong_choice(decoder, field, text, place);
 }
 
-static bool decode_is_known(const struct schema *schema, struct view name,
-                            const struct field_path *outer)
+/* The row of that name; schema->count: there is none. likely: where to look
+ * first, since a writer of ours writes the members in the order of the rows. */
+static size_t row_of(const struct schema *schema, struct view name,
+                     size_t likely)
 {
-    for (size_t i = 0; i < schema->count; i++)
-        if (view_is(name, schema->fields[i].name))
-            return true;
-    return schema->versioned && !outer && view_is(name, "v");
+    for (size_t i = 0; i < schema->count; i++) {
+        size_t row = (likely + i) % schema->count;
+
+        if (view_is(name, schema->fields[row].name))
+            return row;
+    }
+    return schema->count;
 }
 
-static void note_unknown(struct decoder *decoder, const struct schema *schema,
+/* Finds each row's member in one walk through the map. members[row]: NULL: it
+ * is absent. */
+static void find_members(struct decoder *decoder, const struct schema *schema,
                          const msgpack_object_map *map,
-                         const struct field_path *outer)
+                         const struct field_path *outer,
+                         const msgpack_object **members)
 {
-    for (size_t i = 0; i < map->size; i++) {
+    size_t row, likely = 0;
+
+    for (size_t i = 0; i < schema->count; i++)
+        members[i] = NULL;
+    for (uint32_t i = 0; i < map->size; i++) {
         struct view name = value_view(&map->ptr[i].key);
 
-        if (!decode_is_known(schema, name, outer))
-            unknown_add(decoder->unknown, outer, name);
+        if (schema->versioned && !outer && view_is(name, "v"))
+            continue;
+        row = row_of(schema, name, likely);
+        if (row == schema->count) {
+            if (decoder->unknown)
+                unknown_add(decoder->unknown, outer, name);
+            continue;
+        }
+        likely = row + 1;
+        if (!value_is_empty(&map->ptr[i].val))
+            members[row] = &map->ptr[i].val;
     }
 }
 
@@ -159,22 +183,23 @@ static bool decode_struct(struct decoder *decoder, const struct schema *schema,
                           const msgpack_object *value, char *out,
                           const struct field_path *outer)
 {
+    const msgpack_object *members[MOST_ROWS];
+
     if (value->type != MSGPACK_OBJECT_MAP)
         return wrong_kind(decoder, value, "a map", outer);
-    if (decoder->unknown)
-        note_unknown(decoder, schema, &value->via.map, outer);
+    assert(schema->count <= MOST_ROWS);
+    find_members(decoder, schema, &value->via.map, outer, members);
     for (size_t i = 0; i < schema->count; i++) {
         const struct field *field = &schema->fields[i];
         const struct field_path place = { outer, field->name, 0 };
-        const msgpack_object *member = value_member(value, field->name);
         void *at = out + field->offset;
 
-        if (member && !decode_field(decoder, field, member, at, &place))
+        if (members[i] && !decode_field(decoder, field, members[i], at, &place))
             return false;
         /* An enum's first name is 0, but a value like the others: it is given
          * when it is there. Elsewhere what is empty is the same as absent. */
         if (!rule_given(field,
-                        field->type == FIELD_ENUM ? !member
+                        field->type == FIELD_ENUM ? !members[i]
                                                   : field_is_empty(field, at),
                         &place, decoder->err))
             return false;
@@ -311,6 +336,18 @@ static bool keys_are_text(const msgpack_object *value, struct err *err)
     return true;
 }
 
+static bool decode_message(struct decoder *decoder, const struct schema *schema,
+                           const msgpack_object *message, void *out)
+{
+    if (message->type != MSGPACK_OBJECT_MAP)
+        return fault(NULL, decoder->err, "bad_message", "is %s, must be a map",
+                     decode_kind_name(message));
+    if (schema->versioned && (!version_is_ours(message, decoder->err) ||
+                              !keys_are_text(message, decoder->err)))
+        return false;
+    return decode_struct(decoder, schema, message, out, NULL);
+}
+
 bool message_decode_noting(const struct schema *schema, struct view bytes,
                            void *out, struct arena *arena,
                            struct unknown_members *unknown, struct err *err)
@@ -322,15 +359,18 @@ bool message_decode_noting(const struct schema *schema, struct view bytes,
     if (schema->max_bytes > 0 && bytes.len > schema->max_bytes)
         return fault(NULL, err, "too_large", "is %zu bytes, the limit is %zu",
                      bytes.len, schema->max_bytes);
-    if (!value_decode(bytes, &message, arena, err))
-        return false;
-    if (message->type != MSGPACK_OBJECT_MAP)
-        return fault(NULL, err, "bad_message", "is %s, must be a map",
-                     decode_kind_name(message));
-    if (schema->versioned &&
-        (!version_is_ours(message, err) || !keys_are_text(message, err)))
-        return false;
-    return decode_struct(&decoder, schema, message, out, NULL);
+    return value_decode(bytes, &message, arena, err) &&
+           decode_message(&decoder, schema, message, out);
+}
+
+bool message_decode_value(const struct schema *schema,
+                          const msgpack_object *value, void *out,
+                          struct arena *arena, struct err *err)
+{
+    struct decoder decoder = { arena, err, NULL };
+
+    memset(out, 0, schema->size);
+    return decode_message(&decoder, schema, value, out);
 }
 
 bool message_decode(const struct schema *schema, struct view bytes, void *out,

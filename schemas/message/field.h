@@ -124,6 +124,12 @@ bool message_decode_noting(const struct schema *schema, struct view bytes,
                            void *out, struct arena *arena,
                            struct unknown_members *unknown, struct err *err);
 
+/* The same of a value that was made elsewhere; what is decoded borrows from it.
+ * Its size as a whole is not checked. */
+bool message_decode_value(const struct schema *schema,
+                          const msgpack_object *value, void *out,
+                          struct arena *arena, struct err *err);
+
 /* encode.c: appends to out. Fails with too_large when a row's bound or the
  * buffer's maximum is passed, with bad_field when a value is not what its row
  * says, with missing_field. When it fails, out has the length that it had, but
@@ -139,9 +145,11 @@ bool value_encode(const msgpack_object *value, struct buf *out,
                   struct err *err);
 /* The bytes of a str or bin; of anything else an empty view. */
 struct view value_view(const msgpack_object *value);
+/* nil, [] and {} all mean absent: some languages cannot tell one of these from
+ * another. */
+bool value_is_empty(const msgpack_object *value);
 /* The member of that name of a map. NULL: it is not a map, has no such member,
- * or the member is nil, [] or {}, which all mean absent (some languages cannot
- * tell one of these from another). */
+ * or that is empty. */
 const msgpack_object *value_member(const msgpack_object *map, const char *name);
 
 #endif

@@ -221,6 +221,14 @@ static const struct field job_fields[] = {
     TEXT(job, client, 0, MAX_CLIENT_BYTES,
          "What the client wants to find again in the job; quern does not read "
          "it"),
+    TEXT_OF_LENGTH(job, earlier, 0, SHA256_BYTES,
+                   "The blob that the result of another job names as its "
+                   "conversation: this job goes on from there"),
+    UINT_IN(UNIT_MS, job, keep_ms, 0,
+            (uint64_t)MAX_KEEP_DAYS * 24 * 3600 * 1000,
+            "How long the result and its blobs are kept, at least; and with "
+            "it the conversation, for jobs that go on from it"),
+    BOOL(job, notify, 0, "The end is told to the webhooks of the tenant"),
 };
 const struct schema schema_job = {
     SCHEMA(job, "What a producer asks for."),
@@ -295,6 +303,31 @@ bool file_name_is_valid(struct view name)
             return false;
     }
     return true;
+}
+
+bool file_path_is_valid(struct view path)
+{
+    const char *slash;
+
+    if (path.len > MAX_FILE_NAME_BYTES)
+        return false;
+    while (path.len > 0 && (slash = memchr(path.data, '/', path.len))) {
+        size_t len = (size_t)(slash - path.data);
+
+        if (!file_name_is_valid((struct view){ path.data, len }))
+            return false;
+        path.data += len + 1;
+        path.len -= len + 1;
+    }
+    return file_name_is_valid(path);
+}
+
+struct view file_base_name(struct view path)
+{
+    const char *slash = path.len > 0 ? memrchr(path.data, '/', path.len) : NULL;
+    size_t skip = slash ? (size_t)(slash + 1 - path.data) : 0;
+
+    return (struct view){ path.data + skip, path.len - skip };
 }
 
 static bool job_check_name(const struct field_path *place, struct view name,
@@ -515,21 +548,41 @@ static bool check_message(const struct field_path *place,
                  VIEW_ARG(text));
 }
 
-static bool check_messages(const struct job *job, struct err *err)
+bool messages_check(const msgpack_object *messages, struct err *err)
 {
     const struct field_path list = { .name = "messages" };
 
-    if (!job->messages)
-        return true;
-    if (job->messages->type != MSGPACK_OBJECT_ARRAY)
+    if (messages->type != MSGPACK_OBJECT_ARRAY)
         return fault(&list, err, "bad_field", "must be an array of maps");
-    for (size_t i = 0; i < job->messages->via.array.size; i++) {
+    for (size_t i = 0; i < messages->via.array.size; i++) {
         const struct field_path place = { .outer = &list, .index = i };
 
-        if (!check_message(&place, &job->messages->via.array.ptr[i], err))
+        if (!check_message(&place, &messages->via.array.ptr[i], err))
             return false;
     }
-    return functions_check_answers(job->messages, err);
+    return true;
+}
+
+/* The first messages of a job that goes on from another may answer calls of
+ * that one, which the consumer sees when it has read its conversation. */
+static bool check_messages(const struct job *job, struct err *err)
+{
+    return !job->messages || (messages_check(job->messages, err) &&
+                              (job->earlier.len > 0 ||
+                               functions_check_answers(job->messages, err)));
+}
+
+static bool check_earlier(const struct job *job, struct err *err)
+{
+    const struct field_path place = { .name = "earlier" };
+
+    if (job->earlier.len == 0)
+        return true;
+    if (!id_is_sha256(job->earlier))
+        return fault(&place, err, "bad_field",
+                     "must be a SHA-256 in lower-case hexadecimal digits");
+    return job->kind == JOB_CONVERSATION ||
+           fault(&place, err, "bad_field", "is for a conversation");
 }
 
 static bool is_given(const struct job_action *action)
@@ -671,8 +724,8 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
     return check_kind(job, err) && check_output(job, err) &&
            check_parameters(job, err) && functions_check(job, err) &&
            job_check_names(job, err) && check_files(job, err) &&
-           check_env(job, err) && check_messages(job, err) &&
-           check_trace(job, err);
+           check_env(job, err) && check_earlier(job, err) &&
+           check_messages(job, err) && check_trace(job, err);
 }
 
 struct trace job_trace(const struct job *job)

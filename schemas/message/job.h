@@ -118,6 +118,11 @@ struct job {
     struct view tool_choice; /* auto, none, required, or the name of a function
                                 or a tool; empty: auto */
     struct view client;      /* a client's own text; quern does not read it */
+    struct view earlier;     /* SHA-256 of the blob with the conversation that
+                                it goes on from (conversation.h); empty: none */
+    uint64_t keep_ms; /* how long the result and its blobs are kept; zero:
+                         as the operator has set it */
+    bool notify;      /* its end is told to the webhooks of its tenant */
 
     /* Not in the message: job_decode() fills it, encoding ignores it. */
     struct unknown_members unknown;
@@ -127,7 +132,8 @@ extern const struct schema schema_text; /* a list's plain text: struct view */
 
 /* message_decode(), then what no single row can say: a conversation has
  * messages (an array of maps with a role) or a prompt, not both, or files
- * alone; each call in its messages is answered; functions have names of their
+ * alone; each call in its messages is answered (of a job that goes on from
+ * another: when both are one conversation); functions have names of their
  * own; code has cells; kind session has a session, and what its action needs
  * and nothing else; file names are base names, told apart from each other;
  * variables of the environment have names that Python and a shell can use. */
@@ -138,6 +144,10 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
  * result of a refused job returns them, too. No items when they cannot be read.
  */
 struct list job_metadata(struct view bytes, struct arena *arena);
+
+/* Whether these are chat messages: an array of maps with a role and a content.
+ * Each call need not be answered. */
+bool messages_check(const msgpack_object *messages, struct err *err);
 
 /* Borrows from the job. */
 struct trace job_trace(const struct job *job);
@@ -157,5 +167,9 @@ bool label_is_valid(struct view label);
 bool label_check(const char *what, struct view label, struct err *err);
 /* A base name of 1 to MAX_FILE_NAME_BYTES bytes, UTF-8, no control bytes. */
 bool file_name_is_valid(struct view name);
+/* Base names with "/" between them, MAX_FILE_NAME_BYTES in all. */
+bool file_path_is_valid(struct view path);
+/* What is behind the last "/"; all, where there is none. */
+struct view file_base_name(struct view path);
 
 #endif

@@ -44,6 +44,7 @@ enum {
     MAX_RESULT_ITEMS = 2048,                /* in a result */
     MAX_MODELS = 64,                        /* that a job's calls went to */
     MAX_DEADLINE_MS = 7 * 24 * 3600 * 1000, /* a week */
+    MAX_KEEP_DAYS = 31,                     /* of a result */
     MAX_CELL_MS = 3600 * 1000,
     MAX_FRAME_BYTES = 17 << 20,    /* one display of MAX_DISPLAY_BYTES fits */
     MAX_DISPLAY_BYTES = 16 << 20,  /* one MIME bundle */
@@ -52,10 +53,12 @@ enum {
     MAX_SESSION_BYTES = 256 << 10, /* what is known of a session */
     MAX_SESSION_FILES = 512,       /* of its workspace, in there */
     MAX_HISTORY_BYTES = 1 << 20,   /* what was said in one */
-    MAX_SHOWN = 16,                /* pictures, in one request */
-    MAX_EXCHANGES = 1024,          /* questions and answers, in there */
-    MAX_MISSING = 128,             /* names that were not saved */
-    MAX_PACKAGES = 128,            /* installed in one session */
+    MAX_CONVERSATION_BYTES = 4
+                             << 20, /* of a job, for jobs that go on from it */
+    MAX_SHOWN = 16,                 /* pictures, in one request */
+    MAX_EXCHANGES = 1024,           /* questions and answers, in there */
+    MAX_MISSING = 128,              /* names that were not saved */
+    MAX_PACKAGES = 128,             /* installed in one session */
     MAX_TOOLS_BYTES = 64 << 10,   /* the functions a cell may call, described */
     MAX_TERMS_BYTES = 256 << 10,  /* prompt, tools, parameters, in a journal */
     MAX_TOOL_BYTES = 1 << 20,     /* a tool's arguments or its result, JSON */

@@ -15,6 +15,14 @@ bool job_state_is_terminal(int state)
     return state >= STATE_COMPLETED && state <= STATE_CANCELLED;
 }
 
+int job_state_of(struct view name)
+{
+    for (int i = 0; job_state_names[i]; i++)
+        if (view_is(name, job_state_names[i]))
+            return i;
+    return -1;
+}
+
 const char *const cell_status_names[] = {
     "ok",      "error",       "exit",    "timeout", "memory",
     "crashed", "interrupted", "unknown", NULL,
@@ -271,6 +279,9 @@ static const struct field result_fields[] = {
            "Kind session: the record of the session, or of its fork"),
     LIST(result, items, 0, result_item, MAX_RESULT_ITEMS,
          "What the model has said and done, in parts, by number"),
+    TEXT_OF_LENGTH(result, conversation, 0, SHA256_BYTES,
+                   "The blob with all messages, from which other jobs may go "
+                   "on; absent: the job names no keep_ms"),
 };
 const struct schema schema_result = {
     SCHEMA(result, "The outcome of a job."),

@@ -23,6 +23,8 @@ enum job_state {
 };
 extern const char *const job_state_names[];
 bool job_state_is_terminal(int state);
+/* The state of that name; -1: there is none. */
+int job_state_of(struct view name);
 
 struct image_ref {
     struct view name; /* figure-1.png */
@@ -196,10 +198,12 @@ struct result {
     struct result_error error; /* failed, incomplete: why */
     struct view model;
     struct view session;
-    struct view isolation; /* walls in force, or "insecure" */
-    struct view notes;     /* what was cut to fit, a sentence each */
-    struct list metadata;  /* the job's own, given back */
-    struct list items;     /* of struct result_item, by number */
+    struct view isolation;    /* walls in force, or "insecure" */
+    struct view notes;        /* what was cut to fit, a sentence each */
+    struct list metadata;     /* the job's own, given back */
+    struct list items;        /* of struct result_item, by number */
+    struct view conversation; /* SHA-256 of the blob with all messages
+                                 (conversation.h); empty: it was not kept */
     /* Kind session: of action files, and of show and fork. */
     struct list listing; /* of struct session_file */
     struct session_record record;

@@ -19,6 +19,8 @@ static const struct field session_file_fields[] = {
     UINT(session_file, bytes, 0, MAX_NUMBER, "Length in bytes"),
     TEXT(session_file, note, FIELD_RAW, MAX_SENTENCE_BYTES,
          "Why there is no blob"),
+    BOOL(session_file, given, 0,
+         "It came with a job, and code has not changed it"),
 };
 const struct schema schema_session_file = {
     SCHEMA(session_file, "A file of a session's workspace."),

@@ -21,6 +21,7 @@ struct session_file {
     struct view blob; /* SHA-256; empty: see note */
     uint64_t bytes;
     struct view note; /* why there is no blob */
+    bool given;       /* it came with a job, and code has not changed it */
 };
 extern const struct schema schema_session_file;
 

@@ -23,7 +23,7 @@ struct view value_view(const msgpack_object *value)
     return (struct view){ NULL, 0 };
 }
 
-static bool is_empty(const msgpack_object *value)
+bool value_is_empty(const msgpack_object *value)
 {
     return value->type == MSGPACK_OBJECT_NIL ||
            (value->type == MSGPACK_OBJECT_ARRAY &&
@@ -41,7 +41,7 @@ const msgpack_object *value_member(const msgpack_object *map, const char *name)
         const msgpack_object_kv *kv = &map->via.map.ptr[i];
 
         if (view_equal(value_view(&kv->key), wanted))
-            return is_empty(&kv->val) ? NULL : &kv->val;
+            return value_is_empty(&kv->val) ? NULL : &kv->val;
     }
     return NULL;
 }

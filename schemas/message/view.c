@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct view view_of(const char *text)
 {
@@ -27,6 +28,28 @@ bool view_starts(struct view view, const char *prefix)
 
     return view.len >= start.len &&
            view_equal((struct view){ view.data, start.len }, start);
+}
+
+bool view_is_caseless(struct view view, const char *text)
+{
+    return view.len == strlen(text) && view_starts_caseless(view, text);
+}
+
+bool view_starts_caseless(struct view view, const char *prefix)
+{
+    size_t len = strlen(prefix);
+
+    return view.len >= len &&
+           (len == 0 || strncasecmp(view.data, prefix, len) == 0);
+}
+
+int byte_hex(char byte)
+{
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    if (byte >= 'a' && byte <= 'f')
+        return byte - 'a' + 10;
+    return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
 }
 
 bool byte_is_of(char byte, const char *bytes)

@@ -29,10 +29,15 @@ struct view view_of(const char *text);
 bool view_equal(struct view a, struct view b);
 bool view_is(struct view view, const char *text);
 bool view_starts(struct view view, const char *prefix);
+/* The same, whatever the case of letters of ASCII. */
+bool view_is_caseless(struct view view, const char *text);
+bool view_starts_caseless(struct view view, const char *prefix);
 
 /* Whether the byte is one of those of the C string. NUL never is, while
  * strchr() finds the NUL that ends the string. */
 bool byte_is_of(char byte, const char *bytes);
+/* The value of a hexadecimal digit, in small letters or capitals; or -1. */
+int byte_hex(char byte);
 
 /* Without white space at its ends. */
 struct view view_trimmed(struct view view);

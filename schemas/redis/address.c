@@ -63,14 +63,6 @@ static bool parse_number(struct view digits, int max, int *out)
     return number <= max;
 }
 
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *found = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-
-    return found ? (int)(found - digits) : -1;
-}
-
 /* Percent-decoded, on the heap. NULL when it is not well-formed, or has a NUL
  * in it: the C string would end there, and so would a password. */
 static char *decode(struct view text)
@@ -83,8 +75,8 @@ static char *decode(struct view text)
     for (size_t i = 0; i < text.len; i++) {
         int c = (unsigned char)text.data[i];
         if (c == '%' && i + 2 < text.len) {
-            int high = hex_digit(text.data[i + 1]);
-            int low = hex_digit(text.data[i + 2]);
+            int high = byte_hex(text.data[i + 1]);
+            int low = byte_hex(text.data[i + 2]);
             c = high < 0 || low < 0 ? '\0' : high * 16 + low;
             i += 2;
         } else if (c == '%') {
@@ -478,4 +470,13 @@ void address_without_login(struct address *to, const struct address *from)
     address_forget_secret(to->password);
     to->user = NULL;
     to->password = NULL;
+}
+
+bool address_check(const char *url, struct err *err)
+{
+    struct address address = { 0 };
+    bool is_good = address_parse(&address, view_of(url), err);
+
+    address_finish(&address);
+    return is_good;
 }

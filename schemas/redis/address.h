@@ -50,6 +50,8 @@ struct address {
  * in a sentence that names the part that is wrong. rediss:// without TLS in
  * hiredis is refused in a sentence that says what to use instead. */
 bool address_parse(struct address *address, struct view url, struct err *err);
+/* Whether address_parse() takes it: for a setting's row. */
+bool address_check(const char *url, struct err *err);
 /* NULL or empty: none. */
 void address_set_sentinel_password(struct address *address,
                                    const char *password);

@@ -14,8 +14,15 @@ static void blob_begin_command(struct command *command, const char *name,
 void blob_reserve(struct command *command, const struct names *names,
                   unsigned int partition, struct view sha256, uint64_t ttl_ms)
 {
+    blob_create(command, names, partition, sha256, VIEW(""), ttl_ms);
+}
+
+void blob_create(struct command *command, const struct names *names,
+                 unsigned int partition, struct view sha256, struct view bytes,
+                 uint64_t ttl_ms)
+{
     blob_begin_command(command, "SET", names, partition, sha256);
-    command_add_text(command, "");
+    command_add(command, bytes);
     command_add_text(command, "PX");
     command_add_uint(command, ttl_ms);
     command_add_text(command, "NX");

@@ -14,6 +14,11 @@
 /* Makes an empty blob that lives so long, unless there is one. */
 void blob_reserve(struct command *command, const struct names *names,
                   unsigned int partition, struct view sha256, uint64_t ttl_ms);
+/* Makes a blob of these bytes that lives so long, unless there is one: then the
+ * reply is nil. */
+void blob_create(struct command *command, const struct names *names,
+                 unsigned int partition, struct view sha256, struct view bytes,
+                 uint64_t ttl_ms);
 /* Replaces the bytes of a blob, which lives as long as before. */
 void blob_fill(struct command *command, const struct names *names,
                unsigned int partition, struct view sha256, struct view bytes);

@@ -63,10 +63,8 @@ bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
 
 static bool state_of(struct view name, int *state)
 {
-    for (*state = 0; job_state_names[*state]; ++*state)
-        if (view_is(name, job_state_names[*state]))
-            return true;
-    return false;
+    *state = job_state_of(name);
+    return *state >= 0;
 }
 
 bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,

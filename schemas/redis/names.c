@@ -34,6 +34,13 @@ bool names_init(struct names *names, const char *prefix, struct err *err)
     return true;
 }
 
+bool names_check_prefix(const char *prefix, struct err *err)
+{
+    struct names names;
+
+    return names_init(&names, prefix, err);
+}
+
 /* Every part is bounded before it comes here, so a key always fits; a bug that
  * breaks this must not give a key that is cut. */
 __attribute__((format(printf, 1, 2))) static struct key
@@ -218,6 +225,38 @@ struct key names_schedule(const struct names *names, unsigned int partition,
     assert(name.len <= MAX_NAME_BYTES);
     return key_make("%s{%03x}:schedule:%.*s", names->prefix, partition,
                     VIEW_ARG(name));
+}
+
+struct key names_file(const struct names *names, unsigned int partition,
+                      struct view id)
+{
+    assert(id.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:file:%.*s", names->prefix, partition,
+                    VIEW_ARG(id));
+}
+
+struct key names_conversation(const struct names *names, unsigned int partition,
+                              struct view uuid)
+{
+    assert(uuid.len == ID_LEN);
+    return key_make("%s{%03x}:conversation:%.*s", names->prefix, partition,
+                    VIEW_ARG(uuid));
+}
+
+struct key names_container(const struct names *names, unsigned int partition,
+                           const char *what, struct view id)
+{
+    assert(id.len <= MAX_NAME_BYTES);
+    return key_make("%s{%03x}:%s:%.*s", names->prefix, partition, what,
+                    VIEW_ARG(id));
+}
+
+struct key names_repeats(const struct names *names, unsigned int partition,
+                         struct view sha256)
+{
+    assert(id_is_sha256(sha256));
+    return key_make("%s{%03x}:repeats:%.*s", names->prefix, partition,
+                    VIEW_ARG(sha256));
 }
 
 struct key names_worker(const struct names *names, unsigned int partition,

@@ -55,6 +55,10 @@
  *   ROOT schedules                sorted set: names of schedules, by the time
  *                                 when they are due
  *   ROOT schedule:<name>          hash: a schedule (operate.h)
+ *   ROOT file:<id>                hash: the record of a file that was uploaded
+ *                                 (file.h)
+ *   ROOT files:<tenant>           sorted set: ids of its files, by time; beside
+ *                                 it file_ends:<tenant>, by when they expire
  *   ROOT workers                  sorted set: consumers, by their last report
  *   ROOT worker:<consumer>        hash: what it reports of itself (upkeep.h)
  *
@@ -103,6 +107,8 @@ struct names {
 
 /* prefix: up to NAMES_MAX_PREFIX of [A-Za-z0-9:._-]. Error: bad_setting. */
 bool names_init(struct names *names, const char *prefix, struct err *err);
+/* Whether names_init() takes it: for a setting's row. */
+bool names_check_prefix(const char *prefix, struct err *err);
 
 /* The tenant, or queue, of that name; "default" when the name is empty. */
 struct view names_or_default(struct view name);
@@ -154,6 +160,17 @@ struct key names_of_root(const struct names *names, unsigned int partition,
                          const char *what);
 struct key names_schedule(const struct names *names, unsigned int partition,
                           struct view name);
+/* id: of a file (file_id_is_valid()). */
+struct key names_file(const struct names *names, unsigned int partition,
+                      struct view id);
+struct key names_conversation(const struct names *names, unsigned int partition,
+                              struct view uuid);
+/* "container", "container_jobs": of a container by its id. */
+struct key names_container(const struct names *names, unsigned int partition,
+                           const char *what, struct view id);
+/* Of a request, by its tenant and its bytes. */
+struct key names_repeats(const struct names *names, unsigned int partition,
+                         struct view sha256);
 struct key names_worker(const struct names *names, unsigned int partition,
                         struct view consumer);
 /* The rest take a job id, which names its partition; id_parse() it first. */

@@ -10,6 +10,7 @@
  * row takes every error. */
 #include "schemas/redis/reply.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "schemas/message/view.h"
@@ -136,6 +137,14 @@ bool reply_is_texts(const redisReply *reply, size_t least)
 bool reply_is_refusal(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && !strstr(reply->str, "script: ");
+}
+
+uint64_t reply_number(const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_INTEGER)
+        return reply->integer > 0 ? (uint64_t)reply->integer : 0;
+    return reply->type == REDIS_REPLY_STRING ? strtoull(reply->str, NULL, 10)
+                                             : 0;
 }
 
 enum reply_cure reply_cure(const redisReply *reply)

@@ -4,6 +4,7 @@
 #define SCHEMAS_REDIS_REPLY_H
 
 #include <hiredis/hiredis.h>
+#include <stdint.h>
 
 #include "schemas/message/err.h"
 
@@ -15,6 +16,9 @@ bool reply_ok(const redisReply *reply, struct err *err);
 /* An array of at least so many elements, each of which is a text: only of a
  * text may str be read. */
 bool reply_is_texts(const redisReply *reply, size_t least);
+
+/* Of an integer, or of a text in digits; else 0. */
+uint64_t reply_number(const redisReply *reply);
 
 /* What helps against an error reply. link and conn deal with the first two
  * themselves: for their owners such a reply is a lost connection. */

@@ -119,6 +119,9 @@ void step_add_submit(struct command *command, const struct submit *submit)
     step_add_number(command, "tenant_depth", submit->tenant_depth);
     for (size_t i = 0; i < submit->files.count; i++)
         step_add_pair(command, "blob", files[i].blob);
+    step_add_pair(command, "blob", submit->earlier);
+    if (submit->notify)
+        step_add_pair(command, "notify", VIEW("1"));
 }
 
 bool step_word(const redisReply *reply, const char *function,

@@ -324,13 +324,17 @@ bool transition_cancelled(const redisReply *reply, enum cancel_outcome *outcome,
 }
 
 void transition_latest(struct command *command, const struct names *names,
-                       struct view id, unsigned int count)
+                       struct view id, uint64_t before, unsigned int count)
 {
     struct key key = names_events(names, id);
+    char last[32] = "+";
+
+    if (before > 0)
+        snprintf(last, sizeof(last), "(%llu-0", (unsigned long long)before);
 
     command_init(command, "XREVRANGE");
     command_add_copy(command, key_view(&key));
-    command_add_text(command, "+");
+    command_add_copy(command, view_of(last));
     command_add_text(command, "-");
     command_add_text(command, "COUNT");
     command_add_uint(command, count);

@@ -18,7 +18,8 @@
  *
  * Further steps: spend.h (a tenant's budget), session.h (the turn of a
  * session), upkeep.h (work that every consumer does from time to time),
- * operate.h (what operators change), listing.h (what operators look at).
+ * operate.h (what operators change), listing.h (what operators look at), file.h
+ * (files that were uploaded).
  *
  * Refusals, as the first word of a Redis error: STALE (epoch), GONE (no such
  * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index, session's
@@ -63,7 +64,9 @@ struct submit {
                                once */
     uint64_t max_depth;     /* of the queue; zero: as operators have set it */
     uint64_t tenant_depth;  /* of the tenant in the queue; likewise */
-    struct list files;      /* of struct file_ref: their blobs are kept */
+    struct list files;      /* of struct file_ref: their blobs are kept, */
+    struct view earlier;    /* ... and this one; empty: none */
+    bool notify;            /* its end is told to the tenant's webhooks */
     struct view body;       /* schemas/message/job.h, any bytes */
 }; /* The members must be all that the body says of itself: "pairs all" is sent,
       so Redis does not read the body. */
@@ -235,9 +238,10 @@ void transition_approve(struct command *command, const struct names *names,
 bool transition_approved(const redisReply *reply, bool *late, struct err *err);
 
 /* The latest events of a job, at most count, the newest first; and the bytes of
- * one of them, empty: there are not so many. */
+ * one of them, empty: there are not so many. before: only those with a lower
+ * seq; 0: all. */
 void transition_latest(struct command *command, const struct names *names,
-                       struct view id, unsigned int count);
+                       struct view id, uint64_t before, unsigned int count);
 struct view transition_latest_event(const redisReply *reply, size_t index);
 
 enum cancel_outcome { CANCEL_DONE, CANCEL_ASKED, CANCEL_TOO_LATE };

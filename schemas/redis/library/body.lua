@@ -6,7 +6,7 @@
 -- fall into one slot of Lua's string table would stop the server for a second.
 
 local read_said -- what the job says of itself
-local metadata_in -- the bytes of its metadata
+local said_of_result -- what it says of its result
 local trace_in -- the trace that it belongs to
 local TOO_MANY = {} -- in place of an answer: the walk came to its bound
 
@@ -14,7 +14,7 @@ do
     -- A walk over so many values takes about 2 ms, in which Redis serves nobody
     -- else. A value that has to be opened (an array, a map, a name, a long
     -- text) takes as long as several others, so it counts as OPENED more.
-    local MAX_VALUES, OPENED = 20000, 5
+    local MAX_VALUES, OPENED = 14000, 5
     local MAX_METADATA, MAX_METADATA_KEY_BYTES = 32, 128
 
     -- By a value's first byte. SIZES: how many bytes the whole value has.
@@ -179,6 +179,14 @@ do
         return wrong_kind(name, bytes, at, "an integer")
     end
 
+    -- As the pair gives it: "1", or empty for false.
+    local function read_yes(name, bytes, at)
+        local first = bytes:byte(at)
+        if first == 0xc3 then return "1" end
+        if first == 0xc2 then return "" end
+        return wrong_kind(name, bytes, at, "true or false")
+    end
+
     local FILE = by_length({ "blob" })
 
     -- The blobs of the job's files. What is malformed is passed over: the
@@ -208,13 +216,14 @@ do
         id = read_text, queue = read_text, tenant = read_text,
         session = read_text, priority = read_text,
         idempotency_key = read_text, not_before = read_whole,
+        notify = read_yes,
     }
     local JOB = by_length({
         "id", "queue", "tenant", "session", "priority", "idempotency_key",
-        "not_before", "limits", "files",
+        "not_before", "limits", "files", "earlier", "notify",
     })
     local LIMITS = by_length({ "deadline_ms" })
-    local METADATA = by_length({ "metadata" })
+    local FOR_RESULT = by_length({ "metadata", "keep_ms" })
     local TRACE = by_length({ "traceparent", "tracestate" })
     local MAX_TRACEPARENT_BYTES, MAX_TRACESTATE_BYTES = 128, 512
 
@@ -226,9 +235,9 @@ do
     end
 
     -- A table of id, queue, tenant, session, priority, idempotency_key,
-    -- not_before, deadline_ms (texts; those that are there and not empty) and
-    -- files (blobs). TOO_MANY: the walk came to its bound. nil: it is no map
-    -- that can be read. nil and a refusal: one of these members is wrong.
+    -- not_before, deadline_ms, notify (texts; those that are there and not empty)
+    -- and files (blobs, also that of the earlier conversation). TOO_MANY: the
+    -- walk came to its bound. nil: it is no map that can be read. nil and a refusal: one of these members is wrong.
     function read_said(bytes)
         local found = whole_map(bytes, JOB)
         if not found or found == TOO_MANY then return found end
@@ -249,6 +258,12 @@ do
         end
         if found.files and not refusal then
             said.files, refusal = read_files(bytes, found.files)
+        end
+        if found.earlier and open(bytes, found.earlier) == "text"
+            and not refusal then
+            local blobs = said.files or {}
+            blobs[#blobs + 1] = read_text("earlier", bytes, found.earlier)
+            said.files = blobs
         end
         return not refusal and said or nil, refusal
     end
@@ -278,15 +293,10 @@ do
             MAX_TRACESTATE_BYTES, "^[\t -~]+$")
     end
 
-    -- The bytes of the job's metadata when a result may hold them, else nil.
-    -- Second, how much time the walk took, as bytes of a journal that would
-    -- take as long: has_read_enough() of usage.lua adds both up.
-    function metadata_in(bytes)
-        local found = whole_map(bytes, METADATA)
-        local cost = (MAX_VALUES - left) * 200
-        local at = found and found ~= TOO_MANY and found.metadata
+    -- The bytes of a job's metadata when a result may hold them, else nil.
+    local function metadata_at(bytes, at)
         local form, count, next_at = open(bytes, at or #bytes + 1)
-        if form ~= "map" or count > MAX_METADATA then return nil, cost end
+        if form ~= "map" or count > MAX_METADATA then return nil end
         local keys = {}
         for _ = 1, count do
             local key, length, from = open(bytes, next_at)
@@ -295,10 +305,24 @@ do
             if length == 0 or length > MAX_METADATA_KEY_BYTES or keys[name]
                 or name:find("[\128-\255]") and not is_utf8(name)
                 or value ~= "text" and value ~= "bytes" then
-                return nil, cost
+                return nil
             end
             keys[name], next_at = true, skip(bytes, from + length)
         end
-        return bytes:sub(at, next_at - 1), cost
+        return bytes:sub(at, next_at - 1)
+    end
+
+    -- What a job says of its result, also one that no consumer writes: the
+    -- bytes of its metadata, or nil; keep_ms, or 0. Third, how much time the
+    -- walk took, as bytes of a journal that would take as long:
+    -- has_read_enough() of usage.lua adds both up.
+    function said_of_result(bytes)
+        local found = whole_map(bytes, FOR_RESULT)
+        local cost = (MAX_VALUES - left) * 200
+        if not found or found == TOO_MANY then return nil, 0, cost end
+        local keep = found.keep_ms and read_whole("keep_ms", bytes,
+            found.keep_ms)
+        return metadata_at(bytes, found.metadata),
+            math.min(number(keep or "0") or 0, MAX_KEEP_MS), cost
     end
 end

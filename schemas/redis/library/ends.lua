@@ -1,6 +1,5 @@
 -- ends.lua - the ends that a job comes to, and the ways back into its queue.
 
-local DAY_TEXT = ("%d"):format(DAY_MS)
 -- How long Redis keeps a job that was purged before it started. Operators purge
 -- very many of them when memory is short; a client that follows one still has
 -- time to see its end.
@@ -35,6 +34,17 @@ local OWN_FAULTS = {
     unknown_session = true, session_exists = true, unknown_file = true,
 }
 
+-- Leaves behind that the job's tenant is to be told, if anybody is: hooks.lua
+-- makes deliveries of it. Where no deliverer runs, what is older than a week is
+-- removed.
+local function leave_delivery(job, now, state)
+    local root = job.root
+    if redis.call("EXISTS", root .. "hooks:" .. job.tenant) == 0 then return end
+    call("XADD", root .. "deliveries", "MINID", "~",
+        text(now - WEEK_MS), "*", "job", job.id, "tenant",
+        label_of(job.tenant), "state", state, "at", text(now))
+end
+
 -- The only way into a terminal state. end_: state, result, data (of the
 -- terminal event, bytes), error_code, result_ttl_ms, dead_ttl_ms, tokens, cost;
 -- purged: it is kept for a short time only. ends: where several jobs end in one
@@ -67,10 +77,11 @@ local function finish_job(job, now, end_, ends)
         end_.cost, not end_.purged)
     emit(job, now, "job." .. end_.state, end_.data)
     save(job)
+    if job.notify == 1 then leave_delivery(job, now, end_.state) end
 
     redis.call("PEXPIRE", job.key, text(facts_ttl_ms))
     redis.call("PEXPIRE", root .. "events:" .. job.id,
-        end_.purged and text(PURGED_EVENTS_MS) or DAY_TEXT)
+        text(end_.purged and PURGED_EVENTS_MS or DAY_MS))
     -- How long journal and body are kept. A journal keeps the body with it:
     -- what was done is of no use without what was asked.
     local kept_ms = dead and ttl_ms or job.journal and HOUR_MS or nil
@@ -102,16 +113,17 @@ local function settle_ends(ends)
     if #ends.bodies > 0 then redis.call("DEL", unpack(ends.bodies)) end
 end
 
--- The bytes of the metadata that were submitted; nil: none.
-local function metadata_of(job)
+-- Of what was submitted: the bytes of the metadata, or nil; and how long the
+-- result is to be kept at least, or 0.
+local function wanted_of_result(job)
     local body = job.body or job.place ~= "" and body_in_lane(job)
     if not body or body == "" then
         body = redis.pcall("GET", body_key(job))
     end
-    if type(body) ~= "string" then return nil end
-    local metadata, cost = metadata_in(body)
+    if type(body) ~= "string" then return nil, 0 end
+    local metadata, keep_ms, cost = said_of_result(body)
     journal_bytes = journal_bytes + #body + cost
-    return metadata
+    return metadata, keep_ms
 end
 
 -- The bytes of a fixmap of up to 14 members, with one more. value: bytes.
@@ -139,15 +151,17 @@ local function end_job(job, now, state, code, message, purged)
         result.notes = "cancelled: " .. job.cancel_reason
         data.reason = job.cancel_reason
     end
-    local bytes, metadata = cmsgpack.pack(result), metadata_of(job)
+    local bytes, metadata, keep_ms = cmsgpack.pack(result),
+        wanted_of_result(job)
     if metadata then bytes = with_member(bytes, "metadata", metadata) end
     finish_job(job, now, {
         state = state,
         result = bytes,
         data = cmsgpack.pack(data),
         error_code = code or "",
-        result_ttl_ms = purged and PURGED_RESULT_MS or DAY_MS,
-        dead_ttl_ms = WEEK_MS,
+        result_ttl_ms = purged and PURGED_RESULT_MS
+            or math.max(DAY_MS, keep_ms),
+        dead_ttl_ms = math.max(WEEK_MS, keep_ms),
         purged = purged,
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
             + (usage.uncounted_tokens or 0),

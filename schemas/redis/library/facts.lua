@@ -8,7 +8,7 @@
 local ABSENT = {
     epoch = 0, attempts = 0, errors = 0, crashes = 0, seq = 0, told = 0,
     submitted_at = 0, started_at = 0, deadline_at = 0, not_before = 0,
-    lease_ms = 0, cancel = 0, limited = 0, queue = "default",
+    lease_ms = 0, cancel = 0, limited = 0, notify = 0, queue = "default",
     priority = "normal", tenant = "default", session = "", claims = "",
     entry = "", place = "", owner = "", cancel_reason = "", blobs = "",
     unique = "", reason = "", approval = "", approval_note = "",
@@ -36,7 +36,7 @@ do
         epoch = true, attempts = true, errors = true, crashes = true,
         seq = true, told = true, submitted_at = true, started_at = true,
         deadline_at = true, not_before = true, lease_ms = true, cancel = true,
-        limited = true, approval_until = true,
+        limited = true, notify = true, approval_until = true,
     }
 
     -- The number that a fact holds; 0 for what is none. A text that is longer

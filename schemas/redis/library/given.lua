@@ -70,6 +70,11 @@ do
         return nil, refuse("BADARG", "pairs must be all: '%s'", value)
     end
 
+    local function read_yes(name, value)
+        if value == "1" then return value end
+        return nil, refuse("BADARG", "%s must be 1: '%s'", name, value)
+    end
+
     local function as_it_is(name, value) return value end
 
     local READERS = {
@@ -80,7 +85,7 @@ do
         deadline_ms = up_to(WEEK_MS, "a week"), not_before = read_number,
         delay_ms = up_to(YEAR_MS, "a year"), max_depth = read_number,
         tenant_depth = read_number,
-        idempotency_ttl_ms = up_to(YEAR_MS, "a year"),
+        idempotency_ttl_ms = up_to(YEAR_MS, "a year"), notify = read_yes,
     }
 
     local function read_blob(given, sha256)
@@ -137,7 +142,8 @@ do
     local SAID = {
         { "tenant", "default" }, { "queue", "default" },
         { "priority", "normal" }, { "session" }, { "not_before", 0 },
-        { "deadline_ms", 0, "deadline" }, { "id" }, { "idempotency_key" },
+        { "deadline_ms", 0, "deadline" }, { "notify" }, { "id" },
+        { "idempotency_key" },
     }
     local MAY_BE_SILENT = { id = true, idempotency_key = true }
 
@@ -248,8 +254,9 @@ end
 -- The refusal when one of the blobs is not in Redis; else nil. Producers write
 -- blobs before they submit.
 local function bad_blobs(root, blobs)
-    if #blobs > MAX_FILES then
-        return refuse("TOOBIG", "%d blobs, at most %d", #blobs, MAX_FILES)
+    -- One for each file, and one with an earlier conversation.
+    if #blobs > MAX_FILES + 1 then
+        return refuse("TOOBIG", "%d blobs, at most %d", #blobs, MAX_FILES + 1)
     end
     for _, sha256 in ipairs(blobs) do
         if not is_sha256(sha256) then

@@ -151,6 +151,7 @@ local function write_job(root, given, now, not_before)
     if tenant ~= ABSENT.tenant then write_label(job, "tenant", tenant) end
     if session then write_label(job, "session", session) end
     if given.unique_key then set(job, "unique", given.unique_key) end
+    if given.notify then set(job, "notify", 1) end
     if #given.blobs > 0 then
         set(job, "blobs", table.concat(given.blobs, " "))
         keep_blobs(job)

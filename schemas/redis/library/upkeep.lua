@@ -30,10 +30,6 @@ local function promote_job(root, queue, id, now)
     save(job)
 end
 
-local function due_members(key, count, now)
-    return call("ZRANGE", key, "-inf", now, "BYSCORE", "LIMIT", 0, count)
-end
-
 local function promote_queue(root, queue, count, now)
     local wakes = root .. "wakes:" .. queue
     local jobs = due_members(root .. "scheduled:" .. queue, count, now)

@@ -26,7 +26,7 @@ static struct conversation begin(const struct job *job)
 {
     struct conversation conversation;
     struct err err;
-    if (!conversation_init(&conversation, job, &err))
+    if (!conversation_init(&conversation, job, VIEW(""), &err))
         fail_msg("%s", err.text);
     return conversation;
 }
@@ -47,6 +47,61 @@ static const char *call_text(const json_t *message, size_t index,
     if (value == NULL)
         value = json_object_get(json_object_get(call, "function"), member);
     return json_string_value(value);
+}
+
+/* -------------------------------------------- going on from another job */
+
+static void keep(const struct conversation *conversation, struct buf *bytes)
+{
+    struct err err;
+    if (!conversation_keep(conversation, bytes, &err))
+        fail_msg("%s", err.text);
+}
+
+/* Its own instructions, the earlier messages without theirs, its own. */
+static void test_it_goes_on_from_another(void **state)
+{
+    (void)state;
+    const struct job first = { .prompt = VIEW_INIT("How many?"),
+                               .system = VIEW_INIT("Be brief.") };
+    const struct job next = { .prompt = VIEW_INIT("And then?"),
+                              .system = VIEW_INIT("Be long.") };
+    struct conversation before = begin(&first), all;
+    struct buf bytes;
+    struct err err;
+    asks(&before);
+    answers(&before, TEXT("Two."));
+    keep(&before, &bytes);
+    assert_true(conversation_init(&all, &next, buf_view(&bytes), &err));
+    assert_int_equal(json_array_size(all.messages), 4);
+    assert_int_equal(all.given, 4);
+    assert_string_equal(text_of(all.messages, 0, "content"), "Be long.");
+    assert_string_equal(text_of(all.messages, 1, "content"), "How many?");
+    assert_string_equal(text_of(all.messages, 2, "content"), "Two.");
+    assert_string_equal(text_of(all.messages, 3, "content"), "And then?");
+    conversation_finish(&all);
+    assert_false(conversation_init(&all, &next, VIEW("\x81\xa1v\x01"), &err));
+    assert_string_equal(err.code, "missing_field");
+    conversation_finish(&all);
+    buf_finish(&bytes);
+    conversation_finish(&before);
+}
+
+/* Nobody could answer the calls that a job was stopped in. */
+static void test_a_turn_that_was_stopped_is_not_kept(void **state)
+{
+    (void)state;
+    struct conversation before = begin(&question), all;
+    struct buf bytes;
+    struct err err;
+    asks(&before);
+    answers(&before, REPLY(CALL("a", CODE) ", " CALL("b", CODE)));
+    keep(&before, &bytes);
+    assert_true(conversation_init(&all, &question, buf_view(&bytes), &err));
+    assert_int_equal(json_array_size(all.messages), 2);
+    conversation_finish(&all);
+    buf_finish(&bytes);
+    conversation_finish(&before);
 }
 
 static void test_an_answer_ends_it(void **state)
@@ -574,6 +629,8 @@ static void test_a_strange_journal_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_it_goes_on_from_another),
+        cmocka_unit_test(test_a_turn_that_was_stopped_is_not_kept),
         cmocka_unit_test(test_an_answer_ends_it),
         cmocka_unit_test(test_calls_are_answered_in_order),
         cmocka_unit_test(test_ids_are_made_unique),

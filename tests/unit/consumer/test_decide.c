@@ -29,7 +29,7 @@ static struct world *begin(const struct job *job)
 {
     struct world *world = calloc(1, sizeof(*world));
     assert_non_null(world);
-    assert_true(conversation_init(&world->conversation, job, NULL));
+    assert_true(conversation_init(&world->conversation, job, VIEW(""), NULL));
     world->name[0] = 'm';
     world->endpoint.dialect = &dialect_chat;
     world->endpoint.name = world->endpoint.model = world->name;

@@ -52,7 +52,7 @@ static void test_the_answer(void **state)
                                  .prompt = VIEW("How many?"),
                                  .output_schema = rows[i].form ? &form : NULL };
         struct conversation all;
-        assert_true(conversation_init(&all, &job, NULL));
+        assert_true(conversation_init(&all, &job, VIEW(""), NULL));
         asks(&all);
         answers(&all, says);
         const struct exchange kept = kept_of(&all, &arena);
@@ -80,7 +80,7 @@ static void test_the_work(void **state)
                                      "000-00000000-0000-7000-8000-00000000"),
                                  .prompt = VIEW("How many?") };
         struct conversation all;
-        assert_true(conversation_init(&all, &job, NULL));
+        assert_true(conversation_init(&all, &job, VIEW(""), NULL));
         asks(&all);
         answers(&all, call);
         const struct call *next = conversation_call(&all);

@@ -17,7 +17,7 @@ static struct conversation begin(const struct job *job)
 {
     struct conversation conversation;
     struct err err;
-    if (!conversation_init(&conversation, job, &err))
+    if (!conversation_init(&conversation, job, VIEW(""), &err))
         fail_msg("%s", err.text);
     return conversation;
 }

@@ -36,7 +36,7 @@ static void test_whole(void **state)
     struct conversation all;
     struct arena arena = { 0 };
     struct buf bytes;
-    assert_true(conversation_init(&all, &question, NULL));
+    assert_true(conversation_init(&all, &question, VIEW(""), NULL));
     asks(&all);
     answers(&all, "{\"role\": \"assistant\", \"content\": \"Two.\"}");
     struct result result = written(&all, &completed, &bytes, &arena);
@@ -83,7 +83,7 @@ static void test_too_much_is_cut_and_said(void **state)
         cells[i] = code;
     struct image_ref image = { .name = VIEW("figure-1.png") };
     struct job job = { .kind = JOB_CODE, .cells = { cells, 30 } };
-    assert_true(conversation_init(&all, &job, NULL));
+    assert_true(conversation_init(&all, &job, VIEW(""), NULL));
     for (size_t i = 0; i < 30; i++)
         apply(&all, &(struct record){
                         .kind = RECORD_TOOL_RESULT,
@@ -124,7 +124,7 @@ static void test_every_cell_is_told(void **state)
         files[i] =
             (struct cell_file){ .name = VIEW("a.csv"), .path = { much, 512 } };
     struct job job = { .kind = JOB_CODE, .cells = { cells, MAX_CELLS } };
-    assert_true(conversation_init(&all, &job, NULL));
+    assert_true(conversation_init(&all, &job, VIEW(""), NULL));
     for (size_t i = 0; i < MAX_CELLS; i++)
         apply(&all, &(struct record){
                         .kind = RECORD_TOOL_RESULT,
@@ -157,7 +157,7 @@ static void test_a_file_written_twice_stands_once(void **state)
     struct buf bytes;
     struct view cells[] = { VIEW("1"), VIEW("2") };
     struct job job = { .kind = JOB_CODE, .cells = { cells, 2 } };
-    assert_true(conversation_init(&all, &job, NULL));
+    assert_true(conversation_init(&all, &job, VIEW(""), NULL));
     for (uint64_t i = 0; i < 2; i++) {
         struct file_ref file = { .name = VIEW("out.csv"), .bytes = i + 1 };
         apply(&all,

@@ -27,6 +27,33 @@ static void test_compare(void **state)
     assert_false(view_equal(VIEW("a\0b"), VIEW("a\0c")));
 }
 
+static void test_compare_caseless(void **state)
+{
+    struct view text = VIEW("Text/CSV");
+
+    (void)state;
+    assert_true(view_is_caseless(text, "text/csv"));
+    assert_true(view_is_caseless(VIEW(""), ""));
+    assert_false(view_is_caseless(text, "text/cs"));
+    assert_false(view_is_caseless(text, "text/csv2"));
+    assert_true(view_starts_caseless(text, "tEXT/"));
+    assert_true(view_starts_caseless(view_of(NULL), ""));
+    assert_false(view_starts_caseless(VIEW("Text"), "text/"));
+    assert_false(view_starts_caseless(VIEW("[text"), "{text"));
+}
+
+static void test_byte_hex(void **state)
+{
+    (void)state;
+    assert_int_equal(byte_hex('0'), 0);
+    assert_int_equal(byte_hex('9'), 9);
+    assert_int_equal(byte_hex('a'), 10);
+    assert_int_equal(byte_hex('F'), 15);
+    for (const char *none = "/:@G`g\x11 "; *none; none++)
+        assert_int_equal(byte_hex(*none), -1);
+    assert_int_equal(byte_hex('\0'), -1);
+}
+
 static void test_byte_is_of(void **state)
 {
     (void)state;
@@ -141,9 +168,14 @@ static void test_utf8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compare),   cmocka_unit_test(test_byte_is_of),
-        cmocka_unit_test(test_dup),       cmocka_unit_test(test_head),
-        cmocka_unit_test(test_character), cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_compare_caseless),
+        cmocka_unit_test(test_byte_hex),
+        cmocka_unit_test(test_byte_is_of),
+        cmocka_unit_test(test_dup),
+        cmocka_unit_test(test_head),
+        cmocka_unit_test(test_character),
+        cmocka_unit_test(test_utf8),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

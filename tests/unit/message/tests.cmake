@@ -1,4 +1,5 @@
-foreach(module buf check cron err event field frame glyph id machine view)
+foreach(module buf check cron err event field fold frame glyph id machine
+    text view)
   unit_test(message/${module} schemas_message)
 endforeach()
 # Messages are written as JSON in these.

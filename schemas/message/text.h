@@ -3,8 +3,8 @@
  * What a cell writes may be any bytes, of any length. What people, models and
  * events get is UTF-8, bounded, and says how much was left out. "Clean" is
  * valid UTF-8, with U+FFFD for each byte that is not. */
-#ifndef CONSUMER_TEXT_H
-#define CONSUMER_TEXT_H
+#ifndef SCHEMAS_MESSAGE_TEXT_H
+#define SCHEMAS_MESSAGE_TEXT_H
 
 #include "schemas/message/buf.h"
 

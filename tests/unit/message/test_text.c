@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 #define BAD "\xef\xbf\xbd"
 

@@ -1,5 +1,5 @@
 /* text.c - makes readable text of any bytes. */
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 #include <stdlib.h>
 #include <string.h>

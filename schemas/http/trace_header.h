@@ -1,6 +1,6 @@
 /* trace_header.h - a job's trace in the HTTP requests that are made for it. */
-#ifndef CONSUMER_TRACE_HEADER_H
-#define CONSUMER_TRACE_HEADER_H
+#ifndef SCHEMAS_TRACE_HEADER_H
+#define SCHEMAS_TRACE_HEADER_H
 
 #include "schemas/message/limits.h"
 #include "schemas/message/trace.h"

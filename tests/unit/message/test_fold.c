@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum { KEPT = 16 << 10 };
 

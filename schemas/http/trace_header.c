@@ -1,5 +1,5 @@
 /* trace_header.c - a job's trace in the HTTP requests that are made for it. */
-#include "consumer/model/trace_header.h"
+#include "schemas/http/trace_header.h"
 
 #include <inttypes.h>
 #include <stdint.h>

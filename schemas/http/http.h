@@ -4,8 +4,8 @@
  * The end of a call is reported once, from the loop, never from inside
  * http_start(). Every wait has a bound: the connection, the first payload, the
  * next one, the whole. Redirects are not followed; only http and https. */
-#ifndef CONSUMER_HTTP_H
-#define CONSUMER_HTTP_H
+#ifndef SCHEMAS_HTTP_H
+#define SCHEMAS_HTTP_H
 
 #include <sys/socket.h>
 #include <uv.h>

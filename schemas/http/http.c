@@ -8,7 +8,7 @@
  * curl bounds the time of the connection and of the whole. The times between
  * payloads are bounded here, by one timer for all calls: curl counts bytes, and
  * comments that only keep a connection alive are bytes, too. */
-#include "consumer/model/http.h"
+#include "schemas/http/http.h"
 
 #include <assert.h>
 #include <curl/curl.h>
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "consumer/model/trace_header.h"
+#include "schemas/http/trace_header.h"
 
 enum {
     /* On one HTTP/2 connection, as far as the server allows; curl's own bound
