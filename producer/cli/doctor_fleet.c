@@ -222,6 +222,22 @@ static void check_endpoints(struct doctor *doctor,
              endpoints->count == 1 ? "which answers" : "all answer");
 }
 
+/* --- webhooks ------------------------------------------------------------- */
+
+enum { UNTOLD_MS = 60 * 1000 };
+
+static void check_hooks(struct doctor *doctor, struct quern *quern)
+{
+    struct quern_error error;
+    uint64_t oldest_ms;
+
+    if (quern_hooks_waiting(quern, &oldest_ms, &error) && oldest_ms > UNTOLD_MS)
+        find(doctor, WARNING, "webhooks",
+             "start quern-deliverer; what is older than a week is not told",
+             "the end of a job has waited for %s to be told",
+             term_age(oldest_ms));
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 /* By a handle of its own, since the calls of quern_operate.h need one and
@@ -246,6 +262,7 @@ void check_reports(struct doctor *doctor)
         check_executors(doctor, &workers);
         if (quern_endpoints(quern, &endpoints, &error))
             check_endpoints(doctor, &endpoints);
+        check_hooks(doctor, quern);
     } else {
         find(doctor, NOTE, "queues", remedy_of(error.text),
              "this login may not look at them: %s", error.text);

@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "producer/cli/option.h"
+#include "producer/client/quern_operate.h"
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
@@ -17,8 +18,10 @@ static const char *const sorts[] = { "place",  "age",  "runtime",
 #define ACTS "session files,session put,session get,session close,session fork,"
 #define READS "session ls,session show,"
 #define SCHEDULED "schedule add,"
+#define HOOKS "hook ls,hook add,hook rotate,hook test,hook enable,hook rm,"
 /* Verbs that remove something: they ask first, and have --dry-run. */
-#define RIDS "job rm,queue purge,dead requeue,dead rm,schedule rm,"
+#define RIDS                                                                   \
+    "job rm,queue purge,dead requeue,dead rm,schedule rm,hook rm,key rm,"
 
 const struct option option_table[] = {
     { .name = "file",
@@ -114,8 +117,75 @@ const struct option option_table[] = {
       .flags = OPTION_SETTING,
       .offset = AT(tenant),
       .value = "NAME",
-      .verbs = "," ACTS READS "job ls,",
+      .verbs = "," ACTS READS HOOKS "job ls,key ls,key add,",
       .about = "the tenant (default; ls: all tenants)" },
+    { .name = "events",
+      .type = OPTION_TEXT,
+      .offset = AT(hook.events),
+      .value = "STATES",
+      .verbs = ",hook add,",
+      .about = "only of these ends: completed, incomplete, failed, cancelled, "
+               "with commas" },
+    { .name = "name",
+      .type = OPTION_TEXT,
+      .offset = AT(hook.name),
+      .value = "TEXT",
+      .verbs = ",hook add,key add,",
+      .about = "what people call the webhook, or the key" },
+    { .name = "scopes",
+      .type = OPTION_TEXT,
+      .offset = AT(api_key.scopes),
+      .value = "WORDS",
+      .verbs = ",key add,",
+      .about = "what the key allows: submit, read, operate, admin, with commas "
+               "(submit,read)" },
+    { .name = "expires",
+      .type = OPTION_TIME,
+      .offset = AT(api_key.life_ms),
+      .value = "TIME",
+      .verbs = ",key add,",
+      .max = UINT64_C(3660) * 24 * 3600 * 1000,
+      .about = "the key ends after TIME (never)" },
+    { .name = "rate",
+      .type = OPTION_COUNT,
+      .offset = AT(api_key.rate),
+      .value = "N",
+      .verbs = ",key add,",
+      .max = QUERN_KEY_MOST_RATE,
+      .about = "at most N requests a minute (any number)" },
+    { .name = "jobs",
+      .type = OPTION_COUNT,
+      .offset = AT(api_key.jobs),
+      .value = "N",
+      .verbs = ",key add,",
+      .max = QUERN_KEY_MOST_JOBS,
+      .about = "at most N of its jobs that have not ended (any number)" },
+    { .name = "cost",
+      .type = OPTION_COST,
+      .offset = AT(api_key.cost),
+      .value = "X",
+      .verbs = ",key add,",
+      .max = QUERN_KEY_MOST_COST,
+      .about = "its jobs may cost X dollars a day, UTC (any sum)" },
+    { .name = "grace",
+      .type = OPTION_TIME,
+      .offset = AT(api_key.grace_ms),
+      .value = "TIME",
+      .verbs = ",key rotate,",
+      .max = UINT64_C(90) * 24 * 3600 * 1000,
+      .about = "the old key works for TIME more (1d)" },
+    { .name = "keep",
+      .type = OPTION_TIME,
+      .offset = AT(hook.keep_ms),
+      .value = "TIME",
+      .verbs = ",hook rotate,",
+      .max = UINT64_C(7) * 24 * 3600 * 1000,
+      .about = "how long the older secrets stay valid (1d)" },
+    { .name = "at-once",
+      .type = OPTION_FLAG,
+      .offset = AT(hook.at_once),
+      .verbs = ",hook rotate,",
+      .about = "the older secrets are valid no more" },
     { .name = "key",
       .letter = 'k',
       .type = OPTION_TEXT,
@@ -261,6 +331,11 @@ const struct option option_table[] = {
       .value = "TEXT",
       .verbs = JOBS SCHEDULED,
       .about = "while a job with this key has not ended, make no new job" },
+    { .name = "notify",
+      .type = OPTION_MEMBER,
+      .member = "notify",
+      .verbs = JOBS SCHEDULED,
+      .about = "tell the tenant's webhooks of the end: quern hook" },
     { .name = "reject",
       .type = OPTION_FLAG,
       .offset = AT(verdict.reject),

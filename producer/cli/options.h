@@ -73,12 +73,28 @@ struct schedule_options {
     const char *from;
 };
 
+struct hook_options {
+    const char *events;
+    const char *name;
+    uint64_t keep_ms; /* 0: none was given */
+    bool at_once;
+};
+
+struct api_key_options {
+    const char *scopes;
+    uint64_t life_ms;
+    uint64_t rate;
+    uint64_t jobs;
+    uint64_t cost;     /* micro-dollars */
+    uint64_t grace_ms; /* 0: none was given */
+};
+
 struct replay_options {
     const char *save;
     const char *prompts;
 };
 
-enum { MAX_OPTIONS = 96 }; /* rows of the table */
+enum { MAX_OPTIONS = 112 }; /* rows of the table */
 
 struct options {
     const char *redis_url;
@@ -102,6 +118,8 @@ struct options {
     struct verdict_options verdict;
     struct change_options change;
     struct schedule_options schedule;
+    struct hook_options hook;
+    struct api_key_options api_key;
     struct replay_options replay;
 
     /* What is not an option: as many as a verb may take, and one more. */

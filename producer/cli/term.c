@@ -237,14 +237,26 @@ const char *term_age(uint64_t ms)
     return text;
 }
 
-const char *term_since(uint64_t ms)
+static uint64_t now_ms(void)
 {
     struct timespec now;
-    uint64_t now_ms;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    return term_age(now_ms > ms ? now_ms - ms : 0);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+const char *term_since(uint64_t ms)
+{
+    uint64_t now = now_ms();
+
+    return term_age(now > ms ? now - ms : 0);
+}
+
+const char *term_until(uint64_t ms)
+{
+    uint64_t now = now_ms();
+
+    return term_age(ms > now ? ms - now : 0);
 }
 
 size_t pane_width(const struct pane *pane)

@@ -71,8 +71,9 @@ const char *term_size(uint64_t bytes);
 const char *term_time(uint64_t ms);
 const char *term_cost(uint64_t micro); /* $0.0123, of micro-dollars */
 const char *term_age(uint64_t ms);
-/* 5 days: since that time, in ms since 1970. */
+/* 5 days: since that time, or until then, in ms since 1970. */
 const char *term_since(uint64_t ms);
+const char *term_until(uint64_t ms);
 
 /* Prints a line of JSON. On a terminal, hidden characters are written as
  * \u202e. */

@@ -46,46 +46,34 @@ bool quern_id_new(struct quern *quern, const char *tenant, struct quern_id *id,
            handle_fail(error, &err);
 }
 
-/* Of a job: the files that it names itself, and behind them those that the
- * caller sends along. */
-struct draft_files {
-    struct file_ref refs[MAX_FILES];
-    struct sha256 hashes[MAX_FILES];
-    size_t count;
-};
-
-static bool files_add(struct draft_files *files, struct quern *quern,
-                      struct view tenant, const struct quern_file *sent,
-                      size_t count, struct err *err)
+/* Uploads the files that are sent along, and names them behind those that the
+ * job names itself. All are checked before the first one is uploaded. */
+static bool draft_add_files(struct job *job, struct quern *quern,
+                            const struct quern_file *sent, size_t count,
+                            struct arena *arena, struct err *err)
 {
-    if (count > MAX_FILES - files->count)
+    size_t named = job->files.count;
+    struct file_ref *refs;
+    struct sha256 *hashes;
+
+    if (count == 0)
+        return true;
+    if (count > MAX_FILES - named)
         return err_set(err, ERR_REJECT, "too_large",
-                       "files: %zu, at most %d per job", files->count + count,
+                       "files: %zu, at most %d per job", named + count,
                        MAX_FILES);
     for (size_t i = 0; i < count; i++)
         if (!blob_check_file(&sent[i], err))
             return false;
-    for (size_t i = 0; i < count; i++, files->count++)
-        if (!blob_upload_file(quern, tenant, &sent[i],
-                              &files->refs[files->count],
-                              &files->hashes[files->count], err))
+    refs = arena_alloc(arena, (named + count) * sizeof(*refs));
+    hashes = arena_alloc(arena, count * sizeof(*hashes));
+    if (named > 0)
+        memcpy(refs, job->files.items, named * sizeof(*refs));
+    for (size_t i = 0; i < count; i++)
+        if (!blob_upload_file(quern, job->tenant, &sent[i], &refs[named + i],
+                              &hashes[i], err))
             return false;
-    return true;
-}
-
-/* Uploads the files that are sent along; job->files then borrows from files,
- * and names both kinds. All are checked before the first one is uploaded. */
-static bool files_join(struct draft_files *files, struct quern *quern,
-                       struct job *job, const struct quern_file *sent,
-                       size_t count, struct err *err)
-{
-    files->count = job->files.count;
-    if (files->count > 0)
-        memcpy(files->refs, job->files.items,
-               files->count * sizeof(files->refs[0]));
-    if (!files_add(files, quern, job->tenant, sent, count, err))
-        return false;
-    job->files = (struct list){ files->refs, files->count };
+    job->files = (struct list){ refs, named + count };
     return true;
 }
 
@@ -252,6 +240,8 @@ static bool draft_decode(struct draft *draft, struct view bytes,
     submit->deadline_ms = job.limits.deadline_ms;
     submit->not_before = job.not_before;
     submit->files = job.files;
+    submit->earlier = job.earlier;
+    submit->notify = job.notify;
     submit->body = bytes;
     draft->unknown = job.unknown;
     memcpy(draft->id.text, job.id.data, job.id.len);
@@ -340,13 +330,10 @@ static bool draft_settle(struct draft *draft, const struct draft_finder *finder,
     return encode(draft, job, json, err);
 }
 
-/* files is local: the job borrows from it only until draft_settle() has encoded
- * the job. */
 bool draft_read(struct draft *draft, struct quern *quern,
                 const struct quern_job *from, const struct quern_id *id,
                 struct err *err)
 {
-    struct draft_files files;
     struct job job = { 0 };
 
     draft_init(draft);
@@ -360,7 +347,8 @@ bool draft_read(struct draft *draft, struct quern *quern,
         !read_more(from->more, &job, &draft->arena, err))
         return false;
     apply_fields(&job, from, &draft->arena);
-    if (!files_join(&files, quern, &job, from->files, from->file_count, err))
+    if (!draft_add_files(&job, quern, from->files, from->file_count,
+                         &draft->arena, err))
         return false;
     if (job.id.len == 0) {
         if (!choose_id(draft, id, err))
@@ -401,7 +389,6 @@ static bool read_object(struct draft *draft, const struct draft_finder *finder,
                         const struct quern_id *id, struct err *err)
 {
     static const struct quern_submit_options nothing;
-    struct draft_files files;
     struct job job;
 
     if (!options)
@@ -413,8 +400,8 @@ static bool read_object(struct draft *draft, const struct draft_finder *finder,
         !json_to_message(&schema_job, json, &job, &draft->arena,
                          &draft->unknown, err))
         return false;
-    if (quern && !files_join(&files, quern, &job, options->files,
-                             options->file_count, err))
+    if (quern && !draft_add_files(&job, quern, options->files,
+                                  options->file_count, &draft->arena, err))
         return false;
     apply_options(&job, options);
     return draft_settle(draft, finder, &job, json, id->text[0], err);

@@ -59,14 +59,6 @@ struct view reply_view(const redisReply *reply)
     return (struct view){ reply->str, reply->len };
 }
 
-uint64_t reply_number(const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_INTEGER)
-        return reply->integer > 0 ? (uint64_t)reply->integer : 0;
-    return reply->type == REDIS_REPLY_STRING ? strtoull(reply->str, NULL, 10)
-                                             : 0;
-}
-
 static const redisReply *fleet_field_of(const redisReply *hash,
                                         const char *name)
 {

@@ -5,6 +5,7 @@
 
 #include "producer/client/handle.h"
 #include "producer/client/quern_operate.h"
+#include "schemas/redis/reply.h"
 
 /* Sends "NAME key more...", a read-only command; key may be NULL, more ends in
  * NULL. freeReplyObject() the reply. */
@@ -22,7 +23,6 @@ bool fleet_now(struct quern *quern, uint64_t *now, struct err *err);
 bool check_name(const char *what, struct view name, struct err *err);
 
 struct view reply_view(const redisReply *reply); /* empty: no string */
-uint64_t reply_number(const redisReply *reply);  /* a string's, or 0 */
 /* The value of that name in a hash (a flat array); empty: none. */
 struct view reply_field(const redisReply *hash, const char *name);
 uint64_t reply_field_number(const redisReply *hash, const char *name);

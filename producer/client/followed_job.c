@@ -21,7 +21,9 @@ struct followed_job *followed_job_new(const struct names *names, struct view id,
     if (!job)
         abort();
     memcpy(job->id.text, id.data, id.len);
-    job->events = names_events(names, id);
+    const struct key events = names_events(names, id);
+
+    job->events = view_dup(key_view(&events));
     job->last = after;
     buf_init(&job->made, MAX_EVENT_BYTES);
     return job;
@@ -41,6 +43,7 @@ void followed_job_free(struct followed_job *job)
     followed_job_drop_page(job);
     buf_finish(&job->made);
     arena_finish(&job->arena);
+    free(job->events);
     free(job);
 }
 
@@ -78,11 +81,16 @@ enum followed_outcome followed_job_weigh(const struct followed_job *job,
 
 /* --- what is given ------------------------------------------------------- */
 
-static bool followed_decode(struct followed_job *job, struct view bytes,
-                            struct event *event, struct err *err)
+void followed_job_forget_event(struct followed_job *job)
 {
     arena_finish(&job->arena);
     job->arena = (struct arena){ 0 };
+}
+
+static bool followed_decode(struct followed_job *job, struct view bytes,
+                            struct event *event, struct err *err)
+{
+    followed_job_forget_event(job);
     return event_decode(event, bytes, &job->arena, err) ||
            err_prefix(err, "the event after %" PRIu64, job->last);
 }
@@ -170,7 +178,7 @@ void followed_job_ask_page(struct command *command,
 
     snprintf(start, sizeof(start), "%" PRIu64 "-0", job->last);
     command_init(command, "XRANGE");
-    command_add(command, key_view(&job->events));
+    command_add(command, view_of(job->events));
     command_add_copy(command, view_of(start));
     command_add_text(command, "+");
     command_add_text(command, "COUNT");

@@ -23,10 +23,10 @@
 /* The watch makes it for each job, and frees it after the job's last event. */
 struct followed_job {
     struct quern_id id;
-    struct key events; /* name of its stream and of its channel */
-    uint64_t last;     /* seq of the last event that was given; 0: none */
-    uint64_t print;    /* hash of that event's bytes; 0: not known */
-    redisReply *page;  /* read from the stream, or NULL; row is the next one */
+    char *events;     /* name of its stream and of its channel; owned */
+    uint64_t last;    /* seq of the last event that was given; 0: none */
+    uint64_t print;   /* hash of that event's bytes; 0: not known */
+    redisReply *page; /* read from the stream, or NULL; row is the next one */
     size_t row;
     struct buf made;    /* an event that is in no stream: a gap, or an end */
     struct arena arena; /* of the event that was given */
@@ -35,7 +35,8 @@ struct followed_job {
      * clock_ms(), unless a message comes. */
     bool due;
     uint64_t look_at;
-    size_t ear; /* of the watch: the subscriber that hears of it */
+    bool is_confirmed; /* of the watch: the server has said so of SSUBSCRIBE */
+    size_t ear;        /* of the watch: the subscriber that hears of it */
     TAILQ_ENTRY(followed_job) link; /* in one of the watch's two lists */
 };
 
@@ -81,6 +82,9 @@ enum followed_outcome followed_job_hear(struct followed_job *job,
 enum followed_outcome followed_job_row(struct followed_job *job,
                                        struct quern_event *given,
                                        struct err *err);
+/* The event that was given is not looked at any more: frees what it took. */
+void followed_job_forget_event(struct followed_job *job);
+
 /* rows: at most so many events. */
 void followed_job_ask_page(struct command *command,
                            const struct followed_job *job, unsigned int rows);

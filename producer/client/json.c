@@ -1,4 +1,6 @@
 /* json.c - quern_json(): a MessagePack message as JSON text. */
+#include <stdint.h>
+
 #include "producer/client/handle.h"
 #include "schemas/json/convert.h"
 
@@ -7,15 +9,16 @@ char *quern_json(const void *bytes, size_t size, struct quern_error *error)
     struct err err = { 0 };
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const msgpack_object *value;
+    struct buf text = { .max = SIZE_MAX };
     json_t *json;
-    char *text;
 
     if (!value_decode((struct view){ bytes, size }, &value, &arena, &err)) {
         handle_fail(error, &err);
         return NULL;
     }
     json = json_from_value(value);
-    text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+    json_add_text(&text, json);
     json_decref(json);
-    return text;
+    buf_append(&text, "", 1);
+    return text.data;
 }

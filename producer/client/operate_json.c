@@ -63,6 +63,14 @@ static json_t *jobs_json(const struct quern_worker *worker)
     return jobs;
 }
 
+static json_t *models_json(const struct quern_worker *worker)
+{
+    json_t *models =
+        worker->models ? json_loads(worker->models, 0, NULL) : NULL;
+
+    return models ? models : json_null();
+}
+
 static json_t *executor_json(const struct quern_worker *worker)
 {
     return json_pack("{s:s, s:b, s:s, s:s, s:I}", "socket", worker->executor,
@@ -74,14 +82,38 @@ static json_t *executor_json(const struct quern_worker *worker)
 json_t *operate_worker_json(const struct quern_worker *worker)
 {
     return json_pack(
-        "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:o, s:I, s:I}",
+        "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:o, s:o, s:I, "
+        "s:I}",
         "worker", worker->name, "host", worker->host, "pid",
         (json_int_t)worker->pid, "version", worker->version, "mode",
         worker->mode, "draining", (int)worker->draining, "queues",
         worker->queues, "slots", (json_int_t)worker->slots, "running",
-        (json_int_t)worker->running, "jobs", jobs_json(worker), "executor",
-        executor_json(worker), "started_at", (json_int_t)worker->started_at,
-        "seen_at", (json_int_t)worker->seen_at);
+        (json_int_t)worker->running, "jobs", jobs_json(worker), "models",
+        models_json(worker), "executor", executor_json(worker), "started_at",
+        (json_int_t)worker->started_at, "seen_at", (json_int_t)worker->seen_at);
+}
+
+json_t *operate_hook_json(const struct quern_hook *hook)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:I, s:I, s:s, s:I}", "hook",
+        hook->id, "url", hook->url, "name", hook->name, "events", hook->events,
+        "disabled", (int)hook->disabled, "reason", hook->reason, "secrets",
+        (json_int_t)hook->secrets, "created_at", (json_int_t)hook->created_at,
+        "last_at", (json_int_t)hook->last_at, "last_status",
+        (json_int_t)hook->last_status, "last_why", hook->last_why, "failures",
+        (json_int_t)hook->failures);
+}
+
+json_t *operate_key_json(const struct quern_key *key)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "key", key->id,
+        "tenant", key->tenant, "name", key->name, "scopes", key->scopes,
+        "created_at", (json_int_t)key->created_at, "expires_at",
+        (json_int_t)key->expires_at, "rate", (json_int_t)key->rate, "jobs",
+        (json_int_t)key->jobs, "cost", (json_int_t)key->cost, "last_used_at",
+        (json_int_t)key->last_used_at);
 }
 
 json_t *operate_dead_json(const struct quern_dead_job *dead)

@@ -18,6 +18,8 @@ json_t *operate_minute_json(const struct quern_minute *minute);
 json_t *operate_worker_json(const struct quern_worker *worker);
 json_t *operate_endpoint_json(const struct quern_endpoint *endpoint);
 json_t *operate_schedule_json(const struct quern_schedule *schedule);
+json_t *operate_key_json(const struct quern_key *key);
+json_t *operate_hook_json(const struct quern_hook *hook);
 json_t *operate_dead_json(const struct quern_dead_job *dead);
 
 json_t *operate_job_json(const struct quern_listed_job *job);

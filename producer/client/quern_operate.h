@@ -325,7 +325,9 @@ struct quern_worker {
     char executor_away[24];    /* "": it is there; "refused", "absent", ... */
     char executor_reason[160]; /* the same as a sentence */
     uint64_t executor_away_since;
-    char *jobs; /* ids of those that run, a space between; NULL: none */
+    char *jobs;   /* ids of those that run, a space between; NULL: none */
+    char *models; /* the names of models that a job may have here, a JSON array;
+                     NULL: it has not said */
 };
 struct quern_workers {
     struct quern_worker *items; /* by name */
@@ -436,6 +438,143 @@ QUERN_API bool quern_schedule_job(struct quern *quern, const char *name,
 QUERN_API bool quern_schedule_next(const char *spec, const char *zone,
                                    uint64_t after, uint64_t *next,
                                    struct quern_error *error);
+
+/* --- webhooks ----------------------------------------------------------- */
+
+enum {
+    QUERN_HOOK_ID = 22,     /* bytes of a webhook's id, with its NUL */
+    QUERN_HOOK_SECRET = 51, /* likewise of a secret */
+};
+
+/* Where a tenant is told of the ends of jobs that have notify: quern-deliverer
+ * sends a request to that URL, signed as Standard Webhooks has it. */
+struct quern_hook {
+    char id[QUERN_HOOK_ID];
+    char url[2049];
+    char name[QUERN_NAME]; /* for people; "": none */
+    char events[65];       /* states, a space between; "": every end */
+    bool disabled;
+    char reason[201]; /* why it is disabled */
+    uint64_t secrets; /* how many are valid: more than one after a rotation */
+    uint64_t created_at;
+    uint64_t last_at;     /* the last attempt; 0: there was none */
+    uint64_t last_status; /* of HTTP; 0: there was no answer */
+    char last_why[201];   /* why the last attempt failed; "": it did not */
+    uint64_t failures;    /* attempts that have failed in a row */
+};
+struct quern_hooks {
+    struct quern_hook *items; /* the oldest first */
+    size_t count;
+};
+
+/* Lists the webhooks of a tenant; NULL: of "default". */
+QUERN_API bool quern_hooks(struct quern *quern, const char *tenant,
+                           struct quern_hooks *hooks,
+                           struct quern_error *error);
+
+/* The same for logins that may not read secrets: secrets is 0. */
+QUERN_API bool quern_hooks_public(struct quern *quern, const char *tenant,
+                                  struct quern_hooks *hooks,
+                                  struct quern_error *error);
+
+struct quern_new_hook {
+    const char *url;
+    const char *name, *events; /* as in quern_hook; may be NULL */
+};
+/* What a new webhook is given. No other call gives the secret, which its
+ * receiver needs to check signatures. */
+struct quern_hook_key {
+    char id[QUERN_HOOK_ID];
+    char secret[QUERN_HOOK_SECRET];
+};
+/* Adds a webhook. Errors: bad_field, bad_argument (events), too_large (a tenant
+ * has at most 16). */
+QUERN_API bool quern_hook_add(struct quern *quern, const char *tenant,
+                              const struct quern_new_hook *hook,
+                              struct quern_hook_key *key,
+                              struct quern_error *error);
+/* Gives the webhook a new secret. The older ones are valid for keep_ms more, up
+ * to a week: until then, requests have a signature by each. Errors: bad_field,
+ * unknown_hook. */
+QUERN_API bool quern_hook_rotate(struct quern *quern, const char *tenant,
+                                 const char *id, uint64_t keep_ms,
+                                 char secret[QUERN_HOOK_SECRET],
+                                 struct quern_error *error);
+/* Lets a disabled webhook be told again. Errors: bad_field, unknown_hook. */
+QUERN_API bool quern_hook_enable(struct quern *quern, const char *tenant,
+                                 const char *id, struct quern_error *error);
+/* Sends it a request of the type "quern.test", also when it is disabled. It is
+ * on its way when the call returns. Errors: bad_field, unknown_hook. */
+QUERN_API bool quern_hook_test(struct quern *quern, const char *tenant,
+                               const char *id, struct quern_error *error);
+/* How long the oldest end of a job has waited that no quern-deliverer has taken
+ * yet; 0: there is none. */
+QUERN_API bool quern_hooks_waiting(struct quern *quern, uint64_t *oldest_ms,
+                                   struct quern_error *error);
+/* Removes it, and its secrets. Errors: bad_field, unknown_hook. */
+QUERN_API bool quern_hook_remove(struct quern *quern, const char *tenant,
+                                 const char *id, struct quern_error *error);
+
+/* --- keys of quern-gateway ---------------------------------------------- */
+
+enum {
+    QUERN_KEY = 40,    /* bytes of a key, with its NUL */
+    QUERN_KEY_ID = 21, /* likewise of its id */
+    QUERN_KEY_SCOPES = 33,
+    QUERN_KEY_MOST_RATE = 1000000,
+    QUERN_KEY_MOST_JOBS = 1000,
+};
+#define QUERN_KEY_MOST_COST UINT64_C(1000000000000) /* micro-dollars */
+
+/* What a key allows. Nobody has the key itself but who was given it. */
+struct quern_key {
+    char id[QUERN_KEY_ID];
+    char tenant[QUERN_NAME];
+    char name[QUERN_NAME];         /* for people; "": none */
+    char scopes[QUERN_KEY_SCOPES]; /* "submit read": words with spaces */
+    uint64_t created_at;           /* ms since 1970 */
+    uint64_t expires_at;           /* 0: never */
+    uint64_t rate;                 /* requests a minute; 0: any number */
+    uint64_t jobs; /* of its jobs, that have not ended; 0: any number */
+    uint64_t cost; /* of its jobs, micro-dollars a day (UTC); 0: any sum */
+    uint64_t last_used_at; /* 0: never; exact to about a minute */
+};
+struct quern_keys {
+    struct quern_key *items; /* the oldest first; free() it */
+    size_t count;
+};
+
+/* Lists the keys of a tenant; NULL: of all. */
+QUERN_API bool quern_keys(struct quern *quern, const char *tenant,
+                          struct quern_keys *keys, struct quern_error *error);
+
+struct quern_new_key {
+    const char *tenant; /* NULL: "default" */
+    const char *name;   /* may be NULL */
+    const char *scopes; /* with spaces or commas */
+    uint64_t life_ms;   /* 0: it does not expire */
+    uint64_t rate;      /* as in quern_key, up to QUERN_KEY_MOST_RATE, ... */
+    uint64_t jobs, cost;
+};
+/* Makes a key; no other call gives it. Errors: bad_field, bad_argument (a scope
+ * that there is not), too_large (rate, jobs, cost). */
+QUERN_API bool quern_key_add(struct quern *quern,
+                             const struct quern_new_key *wanted,
+                             struct quern_key *key, char secret[QUERN_KEY],
+                             struct quern_error *error);
+/* Gives the key of that id. Error: unknown_key. */
+QUERN_API bool quern_key_show(struct quern *quern, const char *id,
+                              struct quern_key *key, struct quern_error *error);
+/* Makes another key of the same terms, which has used nothing yet. The old one
+ * ends after grace_ms. Error: unknown_key. */
+QUERN_API bool quern_key_rotate(struct quern *quern, const char *id,
+                                uint64_t grace_ms, struct quern_key *key,
+                                char secret[QUERN_KEY],
+                                struct quern_error *error);
+/* Gateways are told at once; one that does not hear of it knows it after its
+ * --key-cache-time. Error: unknown_key. */
+QUERN_API bool quern_key_remove(struct quern *quern, const char *id,
+                                struct quern_error *error);
 
 #ifdef __cplusplus
 }

@@ -141,10 +141,13 @@ static bool gather_blobs(struct quern *quern, struct recording *recording,
                                         .arena = arena,
                                         .room = MAX_RECORDED_BLOBS,
                                         .left = MAX_RECORDED_BLOB_BYTES };
+    struct job job;
     bool ok = true;
 
     recording->blobs.items =
         arena_alloc(arena, MAX_RECORDED_BLOBS * sizeof(struct recorded_blob));
+    if (job_decode(&job, recording->body, arena, NULL))
+        ok = take_blob(&gathering, job.earlier, err);
     for (size_t i = 0; i < recording->records.count && ok; i++)
         ok = recording_gather(&gathering, records[i], err);
     free(gathering.passed);

@@ -164,7 +164,7 @@ static bool send_name(struct quern_watch *watch, const char *name,
     bool sent;
 
     command_init(&command, name);
-    command_add(&command, key_view(&job->events));
+    command_add(&command, view_of(job->events));
     sent = conn_send(watch->ears[job->ear], &command, REPLY_TIMEOUT_MS,
                      &watch->err);
     command_finish(&command);
@@ -272,11 +272,13 @@ static struct view watch_text_at(const redisReply *reply, size_t i)
     return (struct view){ text->str, text->len };
 }
 
-/* The server confirms that it has ended a subscription; or the slot has moved,
- * and it ends those of all jobs there, of which some are still followed. */
-static enum pace hear_end(struct quern_watch *watch, struct view word)
+/* The server confirms that it has ended a subscription: of a job that is
+ * followed, an earlier one, when this one is not confirmed yet. Or the slot has
+ * moved, and it ends those of all jobs there. */
+static enum pace hear_end(struct quern_watch *watch,
+                          const struct followed_job *job, struct view word)
 {
-    if (view_is(word, "unsubscribe"))
+    if (view_is(word, "unsubscribe") || !job->is_confirmed)
         return AGAIN;
     err_set(&watch->err, ERR_RETRY, "redis_unavailable",
             "another node of the cluster has the events now");
@@ -308,7 +310,8 @@ static enum pace hear(struct quern_watch *watch)
     if (!job || (is_sharded(watch) && view_is(word, "subscribe")))
         return AGAIN;
     if (view_is(word, "unsubscribe") || view_is(word, "sunsubscribe"))
-        return hear_end(watch, word);
+        return hear_end(watch, job, word);
+    job->is_confirmed |= view_is(word, "ssubscribe");
     turn = followed_job_hear(job, watch_text_at(news, 2), watch->event);
     if (turn == FOLLOWED_AGAIN)
         add_due(watch, job);
@@ -325,7 +328,7 @@ static void add_channels(struct command *of_ears,
 {
     for (const struct followed_job *job = TAILQ_FIRST(list); job;
          job = TAILQ_NEXT(job, link))
-        command_add(&of_ears[job->ear], key_view(&job->events));
+        command_add(&of_ears[job->ear], view_of(job->events));
 }
 
 /* Subscribes one ear to its jobs. The first confirmation of SUBSCRIBE is
@@ -490,7 +493,7 @@ bool quern_watch_add(struct quern_watch *watch, const char *id_text,
         abort();
     watch->count++;
     add_quiet(watch, job); /* due when its subscription is confirmed */
-    job->ear = ear_of(watch, slot_of(key_view(&job->events)));
+    job->ear = ear_of(watch, slot_of(view_of(job->events)));
     if (watch->machine.state == LISTENING && !send_subscribe(watch, job))
         watch_fail(watch);
     return true;

@@ -25,6 +25,8 @@ static struct quern_worker *find_worker(struct quern_workers *workers,
 
 static void read_report(const redisReply *hash, struct quern_worker *worker)
 {
+    struct view models = reply_field(hash, "models");
+
     view_copy(worker->host, sizeof(worker->host), reply_field(hash, "host"));
     view_copy(worker->version, sizeof(worker->version),
               reply_field(hash, "version"));
@@ -43,6 +45,10 @@ static void read_report(const redisReply *hash, struct quern_worker *worker)
               reply_field(hash, "executor_reason"));
     worker->executor_away_since =
         reply_field_number(hash, "executor_away_since");
+    free(worker->models);
+    worker->models = NULL;
+    if (models.len > 0)
+        worker->models = strndup(models.data, models.len);
 }
 
 /* A report names the jobs that run in its own partition. */
@@ -149,8 +155,10 @@ bool quern_workers(struct quern *quern, struct quern_workers *workers,
 
 void quern_workers_free(struct quern_workers *workers)
 {
-    for (size_t i = 0; i < workers->count; i++)
+    for (size_t i = 0; i < workers->count; i++) {
         free(workers->items[i].jobs);
+        free(workers->items[i].models);
+    }
     free(workers->items);
     *workers = (struct quern_workers){ 0 };
 }
