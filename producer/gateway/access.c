@@ -5,45 +5,31 @@
  *                         ▼                                      │
  *                       Redis: <prefix>{<prefix>fleet}:key:<sha256>
  *
- * Redis has no key, only its hash. What it says is remembered for
- * --key-cache-time, so a key that was removed works for so long at most. */
+ * Redis has no key, only its hash. What it says is remembered (key_cache.h). */
 #include "producer/gateway/access.h"
 
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <time.h>
 
+#include "producer/client/api_key.h"
 #include "producer/client/fleet.h"
+#include "producer/gateway/browser.h"
+#include "producer/gateway/cors.h"
 #include "producer/gateway/fleet_links.h"
+#include "producer/gateway/key_cache.h"
+#include "producer/gateway/request_key.h"
 #include "producer/gateway/route.h"
 #include "schemas/redis/reply.h"
 
-enum {
-    MOST_REMEMBERED = 10000, /* keys; the oldest one goes first */
-    KEY_CHARACTERS = 36,     /* behind the prefix: 30 of chance, 6 of check */
-};
-
-#define KEY_PREFIX "qk_"
-
-/* What is remembered of a key. */
-struct known_key {
-    struct sha256 hash;
-    struct access_caller caller; /* no scopes: there is no such key */
-    uint64_t expires_at;         /* ms since 1970; 0: never */
-    uint64_t until;              /* the loop's clock */
-    TAILQ_ENTRY(known_key) by_age;
-};
+enum { MINUTE_MS = 60 * 1000 }; /* in which requests are counted */
 
 struct access {
     struct gateway *gateway;
     struct access_caller open; /* of requests without a key; no scopes: none */
-    void *keys;                /* search tree, by hash */
-    TAILQ_HEAD(, known_key) ages; /* the oldest first */
-    size_t count;
-    unsigned int holds; /* by look-ups on their way, and the gateway */
+    struct key_cache *cache;
+    unsigned int holds; /* by calls on their way, and the gateway */
 };
 
 /* One look-up that is on its way; it may outlive the access. */
@@ -52,12 +38,23 @@ struct key_look {
     access_done *done;
     void *owner;
     struct sha256 hash;
+    uint64_t changes; /* of the cache, when it began */
 };
 
 /* The fields that are read, and their places in the reply. */
-static const char *const fields[] = { "tenant", "scopes", "expires_at",
-                                      "disabled" };
-enum { KEY_TENANT, KEY_SCOPES, KEY_EXPIRES, KEY_DISABLED, KEY_FIELDS };
+static const char *const fields[] = { "tenant",   "scopes", "expires_at",
+                                      "disabled", "rate",   "jobs",
+                                      "cost" };
+enum {
+    KEY_TENANT,
+    KEY_SCOPES,
+    KEY_EXPIRES,
+    KEY_DISABLED,
+    KEY_RATE,
+    KEY_JOBS,
+    KEY_COST,
+    KEY_FIELDS
+};
 
 /* ----------------------------------------------------------------- outcomes */
 
@@ -70,7 +67,7 @@ static void access_deny(access_done *done, void *owner, unsigned int status,
     done(owner, &outcome);
 }
 
-static uint64_t now_ms(void)
+uint64_t access_now_ms(void)
 {
     struct timespec now;
 
@@ -78,79 +75,133 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* One request more of a key with a rate; it may outlive the access. */
+struct key_count {
+    struct access *access;
+    access_done *done;
+    void *owner;
+    struct access_caller caller;
+    uint64_t rate, now_ms;
+};
+
+static void access_drop(struct access *access);
+
+/* number: of this request in its minute. */
+static void settle_rate(const struct key_count *count, uint64_t number)
+{
+    uint64_t left_ms = MINUTE_MS - count->now_ms % MINUTE_MS;
+    bool is_over = number > count->rate;
+    struct access_outcome outcome = {
+        .caller = is_over ? NULL : &count->caller,
+        .rate = { .limit = count->rate,
+                  .remaining = is_over ? 0 : count->rate - number,
+                  .resets_at = count->now_ms + left_ms },
+    };
+
+    if (is_over) {
+        outcome.status = 429;
+        outcome.after_ms = left_ms;
+        err_set(&outcome.err, ERR_RETRY, "rate_limit_exceeded",
+                "the key may make %llu requests a minute",
+                (unsigned long long)count->rate);
+    }
+    count->done(count->owner, &outcome);
+}
+
+static void on_counted(void *owner, const redisReply *reply,
+                       const struct err *why)
+{
+    struct key_count *count = owner;
+    struct access_outcome outcome = { .status = 503, .after_ms = 1000 };
+
+    if (!reply)
+        outcome.err = *why;
+    if (!reply || !reply_ok(reply, &outcome.err)) {
+        count->done(count->owner, &outcome);
+    } else {
+        settle_rate(count, reply_number(reply));
+    }
+    access_drop(count->access);
+    free(count);
+}
+
+/* All gateways count in the same key, which lives as long as its minute. */
+static void count_request(struct access *access, const struct known_key *key,
+                          access_done *done, void *owner)
+{
+    struct access_outcome away = { .status = 503, .after_ms = 1000 };
+    struct key_count *count = malloc(sizeof(*count));
+    struct command command;
+    struct key place;
+    char what[96];
+
+    if (!count)
+        abort();
+    *count = (struct key_count){ access,      done,      owner,
+                                 key->caller, key->rate, access_now_ms() };
+    snprintf(what, sizeof(what), "rate:%s:%llu", key->hash.text,
+             (unsigned long long)(count->now_ms / MINUTE_MS));
+    place = names_of_fleet(&access->gateway->names, what);
+    command_init(&command, "INCR");
+    command_add(&command, key_view(&place));
+    if (fleet_links_call(access->gateway->links, FLEET_SLOT, &command,
+                         on_counted, count, &away.err)) {
+        access->holds++;
+        command_finish(&command);
+        command_init(&command, "EXPIRE");
+        command_add(&command, key_view(&place));
+        command_add_uint(&command, 2 * MINUTE_MS / 1000);
+        fleet_links_tell(access->gateway->links, FLEET_SLOT, &command,
+                         "the end of a minute's count");
+    } else {
+        free(count);
+        done(owner, &away);
+    }
+    command_finish(&command);
+}
+
+/* For `quern key ls`. */
+static void note_use(struct access *access, const struct sha256 *hash)
+{
+    struct command command;
+    struct key place;
+
+    if (!key_cache_is_note_due(access->cache, hash))
+        return;
+    place = names_of_fleet(&access->gateway->names, "keys_used");
+    command_init(&command, "HSET");
+    command_add(&command, key_view(&place));
+    command_add_text(&command, hash->text);
+    command_add_uint(&command, access_now_ms());
+    fleet_links_tell(access->gateway->links, FLEET_SLOT, &command,
+                     "the last use of a key");
+    command_finish(&command);
+}
+
 /* One sentence for all: nobody is to learn which keys there were. */
-static void access_settle(const struct known_key *key, access_done *done,
-                          void *owner)
+static void access_settle(struct access *access, const struct known_key *key,
+                          access_done *done, void *owner)
 {
     struct access_outcome outcome = { .caller = &key->caller };
-    bool is_over = key->expires_at > 0 && key->expires_at <= now_ms();
+    bool is_over = key->expires_at > 0 && key->expires_at <= access_now_ms();
 
-    if (key->caller.scopes != 0 && !is_over)
-        done(owner, &outcome);
-    else
-        access_deny(done, owner, 401, "bad_key",
+    if (key->caller.scopes == 0 || is_over) {
+        access_deny(done, owner, 401, "invalid_api_key",
                     "the key is not valid: unknown, expired or removed");
-}
-
-/* -------------------------------------------------------------------- cache */
-
-static int compare_keys(const void *a, const void *b)
-{
-    const struct known_key *one = a, *other = b;
-
-    return strcmp(one->hash.text, other->hash.text);
-}
-
-static void forget_key(struct access *access, struct known_key *key)
-{
-    tdelete(key, &access->keys, compare_keys);
-    TAILQ_REMOVE(&access->ages, key, by_age);
-    access->count--;
-    free(key);
-}
-
-/* NULL: not remembered, or for too long. */
-static struct known_key *recall_key(struct access *access,
-                                    const struct sha256 *hash)
-{
-    struct known_key wanted, **found;
-
-    wanted.hash = *hash;
-    found = tfind(&wanted, &access->keys, compare_keys);
-    if (!found)
-        return NULL;
-    if (uv_now(access->gateway->loop) < (*found)->until)
-        return *found;
-    forget_key(access, *found);
-    return NULL;
-}
-
-static void remember_key(struct access *access, const struct known_key *key)
-{
-    struct known_key *old = recall_key(access, &key->hash);
-    struct known_key *own = malloc(sizeof(*own));
-
-    if (!own)
-        abort();
-    if (old)
-        forget_key(access, old);
-    if (access->count == MOST_REMEMBERED)
-        forget_key(access, TAILQ_FIRST(&access->ages));
-    *own = *key;
-    own->until =
-        uv_now(access->gateway->loop) + access->gateway->settings.key_cache_ms;
-    if (!tsearch(own, &access->keys, compare_keys))
-        abort();
-    TAILQ_INSERT_TAIL(&access->ages, own, by_age);
-    access->count++;
+        return;
+    }
+    note_use(access, &key->hash);
+    if (key->rate > 0)
+        count_request(access, key, done, owner);
+    else
+        done(owner, &outcome);
 }
 
 static void access_drop(struct access *access)
 {
     if (--access->holds > 0)
         return;
-    while (!TAILQ_EMPTY(&access->ages))
-        forget_key(access, TAILQ_FIRST(&access->ages));
+    key_cache_free(access->cache);
     free(access);
 }
 
@@ -185,6 +236,10 @@ static void known_key_read(struct known_key *key, const redisReply *reply)
     view_copy(key->caller.tenant, sizeof(key->caller.tenant), tenant);
     key->caller.scopes = read_scopes(reply_view(reply->element[KEY_SCOPES]));
     key->expires_at = reply_number(reply->element[KEY_EXPIRES]);
+    key->rate = reply_number(reply->element[KEY_RATE]);
+    key->caller.max_jobs = reply_number(reply->element[KEY_JOBS]);
+    key->caller.max_cost = reply_number(reply->element[KEY_COST]);
+    key->caller.key = key->hash;
 }
 
 static void on_key(void *owner, const redisReply *reply, const struct err *why)
@@ -201,8 +256,9 @@ static void on_key(void *owner, const redisReply *reply, const struct err *why)
     } else {
         key.hash = look->hash;
         known_key_read(&key, reply);
-        remember_key(look->access, &key);
-        access_settle(&key, look->done, look->owner);
+        if (look->changes == key_cache_changes(look->access->cache))
+            key_cache_put(look->access->cache, &key);
+        access_settle(look->access, &key, look->done, look->owner);
     }
     access_drop(look->access);
     free(look);
@@ -219,7 +275,8 @@ static void look_up(struct access *access, const struct sha256 *hash,
 
     if (!look)
         abort();
-    *look = (struct key_look){ access, done, owner, *hash };
+    *look = (struct key_look){ access, done, owner, *hash,
+                               key_cache_changes(access->cache) };
     snprintf(what, sizeof(what), "key:%s", hash->text);
     key = names_of_fleet(&access->gateway->names, what);
     command_init(&command, "HMGET");
@@ -238,60 +295,33 @@ static void look_up(struct access *access, const struct sha256 *hash,
 
 /* -------------------------------------------------------------- the request */
 
-/* "Bearer TEXT", of which the first word has no case. */
-static bool bearer_of(struct view value, struct view *key)
+/* False: the request names it in a wrong way. With --open a cookie does not
+ * count: browsers send it to every port of a host, so it may be of another
+ * gateway. */
+static bool key_of(const struct access *access,
+                   const struct http_exchange *exchange,
+                   struct request_key *key, struct err *err)
 {
-    static const char word[] = "bearer ";
-    size_t len = sizeof(word) - 1;
+    struct view authorization, plain;
 
-    if (value.len < len || strncasecmp(value.data, word, len) != 0)
+    if (!http_request_value(exchange, "Authorization", &authorization, err) ||
+        !http_request_value(exchange, "X-Api-Key", &plain, err) ||
+        !request_key_read(key, authorization, plain, err))
         return false;
-    *key = view_trimmed((struct view){ value.data + len, value.len - len });
+    if (key->text.len == 0 && authorization.len == 0 &&
+        access->open.scopes == 0)
+        key->text = browser_key(exchange);
     return true;
 }
 
-/* *key: "" when there is none. False: the request names it in a wrong way. */
-static bool key_of(const struct http_exchange *exchange, struct view *key,
-                   struct err *err)
-{
-    struct view bearer, plain;
-
-    *key = (struct view){ "", 0 };
-    if (!http_request_value(exchange, "Authorization", &bearer, err) ||
-        !http_request_value(exchange, "X-Api-Key", &plain, err))
-        return false;
-    if (bearer.len > 0 && plain.len > 0)
-        return err_set(err, ERR_REJECT, "bad_key",
-                       "the request has both Authorization and X-Api-Key");
-    if (plain.len > 0)
-        *key = plain;
-    return bearer.len == 0 || bearer_of(bearer, key) ||
-           err_set(err, ERR_REJECT, "bad_key",
-                   "Authorization should be \"Bearer KEY\"");
-}
-
-/* The form alone: what is no key is refused without asking Redis. */
-static bool key_is_sound(struct view key)
-{
-    size_t skip = sizeof(KEY_PREFIX) - 1;
-
-    if (!view_starts(key, KEY_PREFIX) || key.len != skip + KEY_CHARACTERS)
-        return false;
-    for (size_t i = skip; i < key.len; i++)
-        if (!byte_is_of(key.data[i], "abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
-            return false;
-    return true;
-}
-
-static void check_key(struct access *access, struct view key, access_done *done,
+void access_check_key(struct access *access, struct view key, access_done *done,
                       void *owner)
 {
     const struct sha256 hash = blob_sha256(key);
-    const struct known_key *known = recall_key(access, &hash);
+    const struct known_key *known = key_cache_find(access->cache, &hash);
 
     if (known)
-        access_settle(known, done, owner);
+        access_settle(access, known, done, owner);
     else
         look_up(access, &hash, done, owner);
 }
@@ -315,46 +345,52 @@ static bool is_own_host(struct view host)
 
 /* Without keys nothing but this keeps out the web pages that a browser on this
  * host shows. */
-static bool is_web_page(const struct http_exchange *exchange)
+static bool is_web_page(const struct access *access,
+                        const struct http_exchange *exchange)
 {
+    const char *origins = access->gateway->settings.cors_origins;
     struct view origin, host;
     struct err err;
 
     if (!http_request_value(exchange, "Origin", &origin, &err) ||
         !http_request_value(exchange, "Host", &host, &err))
         return true;
-    return origin.len > 0 ||
+    return (origin.len > 0 && !browser_is_own_page(exchange) &&
+            !cors_allows(origins, origin)) ||
            (*http_request_address(exchange) != '\0' && !is_own_host(host));
 }
 
-/* With --open, what is no key of quern counts for none: clients that must have
- * one send any text. */
+/* With --open, what does not look like a key of quern counts for none: clients
+ * that must have one send any text. */
 void access_check(struct access *access, const struct http_exchange *exchange,
                   access_done *done, void *owner)
 {
     struct access_outcome open = { .caller = &access->open };
-    struct view key;
+    struct request_key brought = { .text = { "", 0 } };
     struct err err;
+    bool good = key_of(access, exchange, &brought, &err);
+    struct view key = brought.text;
+    bool is_open = access->open.scopes != 0 && !view_starts(key, "qk_");
 
-    if (!key_of(exchange, &key, &err))
-        access_deny(done, owner, 401, "bad_key", err.text);
-    else if (key_is_sound(key))
-        check_key(access, key, done, owner);
-    else if (access->open.scopes != 0 && is_web_page(exchange))
+    if (!good)
+        access_deny(done, owner, 401, "invalid_api_key", err.text);
+    else if (api_key_is_sound(key))
+        access_check_key(access, key, done, owner);
+    else if (is_open && is_web_page(access, exchange))
         access_deny(done, owner, 403, "foreign_origin",
                     "with --open a gateway serves no web pages of others: the "
                     "request has an Origin, or its Host is no name of this "
                     "host");
-    else if (access->open.scopes != 0)
+    else if (is_open)
         done(owner, &open);
     else if (key.len == 0)
         access_deny(done, owner, 401, "no_key",
                     "the request has no key: send \"Authorization: Bearer "
                     "KEY\"");
     else
-        access_deny(done, owner, 401, "bad_key",
+        access_deny(done, owner, 401, "invalid_api_key",
                     "this is no key: keys are \"qk_\" and 36 letters and "
-                    "digits");
+                    "digits, of which the last six check the others");
 }
 
 struct access *access_new(struct gateway *gateway)
@@ -365,7 +401,7 @@ struct access *access_new(struct gateway *gateway)
         abort();
     access->gateway = gateway;
     access->holds = 1;
-    TAILQ_INIT(&access->ages);
+    access->cache = key_cache_new(gateway);
     if (*gateway->settings.open_tenant) {
         access->open.scopes = SCOPE_SUBMIT | SCOPE_READ | SCOPE_OPERATE;
         snprintf(access->open.tenant, sizeof(access->open.tenant), "%s",
@@ -378,4 +414,10 @@ void access_free(struct access *access)
 {
     if (access)
         access_drop(access);
+}
+
+void access_switch(struct access *access, const struct node *master)
+{
+    if (access)
+        key_cache_switch(access->cache, master);
 }

@@ -8,13 +8,28 @@ static const struct {
     const char *code;
     unsigned int status;
 } known[] = {
-    { "unknown_job", 404 },     { "unknown_file", 404 },
-    { "unknown_session", 404 }, { "unknown_queue", 404 },
-    { "unknown_worker", 404 },  { "unknown_schedule", 404 },
-    { "expired", 404 },         { "missing_blob", 400 },
-    { "queue_full", 429 },      { "not_dead", 409 },
-    { "stale", 409 },           { "misplaced", 409 },
-    { "redis_refused", 500 },   { "internal", 500 },
+    { "unknown_job", 404 },
+    { "unknown_file", 404 },
+    { "unknown_session", 404 },
+    { "unknown_queue", 404 },
+    { "unknown_key", 404 },
+    { "unknown_hook", 404 },
+    { "missing_scope", 403 },
+    { "not_offered", 501 },
+    { "unknown_worker", 404 },
+    { "unknown_schedule", 404 },
+    { "expired", 404 },
+    { "missing_blob", 400 },
+    { "rate_limit_exceeded", 429 },
+    { "queue_full", 429 },
+    { "too_many_jobs", 429 },
+    { "insufficient_quota", 429 },
+    { "not_dead", 409 },
+    { "file_too_large", 413 },
+    { "stale", 409 },
+    { "misplaced", 409 },
+    { "redis_refused", 500 },
+    { "internal", 500 },
     { "bad_setting", 500 },
 };
 
@@ -30,7 +45,7 @@ static const char *type_of(unsigned int status)
 {
     switch (status) {
     case 401:
-        return "authentication_error";
+        return "invalid_request_error";
     case 403:
         return "permission_error";
     case 404:

@@ -2,6 +2,7 @@
 #include "producer/gateway/api_request.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,21 +10,22 @@
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/api_error.h"
+#include "producer/gateway/cors.h"
 #include "producer/gateway/fleet_links.h"
 #include "producer/gateway/work.h"
+#include "schemas/json/convert.h"
 #include "schemas/redis/reply.h"
 #include "schemas/settings/amount.h"
 
 /* -------------------------------------------------------------------- life */
 
-static void api_request_hold(struct api_request *request)
+void api_request_hold(struct api_request *request)
 {
     request->holds++;
 }
 
 /* Not inlined: gcc would take the last hold for gone where there are two. */
-__attribute__((noinline)) static void
-api_request_drop(struct api_request *request)
+__attribute__((noinline)) void api_request_drop(struct api_request *request)
 {
     if (--request->holds > 0)
         return;
@@ -70,17 +72,52 @@ static const struct http_request_events events = { on_gone, on_piece, on_end };
 
 /* --------------------------------------------------------------- the answer */
 
-/* The header x-request-id in front of those of an answer. */
-static unsigned int add_id(const struct api_request *request,
-                           struct http_pair all[API_MOST_HEADERS],
-                           const struct http_pair *headers, unsigned int count)
+/* The values of the headers that every answer has. */
+struct own_headers {
+    char limit[24], remaining[24], reset[24];
+};
+
+/* What the key's rate says, as OpenAI's servers write it: "12s". */
+static unsigned int add_rate(const struct access_rate *rate,
+                             struct own_headers *own, struct http_pair *pairs)
 {
+    uint64_t now = access_now_ms();
+    uint64_t left_ms = rate->resets_at > now ? rate->resets_at - now : 0;
+
+    if (rate->limit == 0)
+        return 0;
+    snprintf(own->limit, sizeof(own->limit), "%llu",
+             (unsigned long long)rate->limit);
+    snprintf(own->remaining, sizeof(own->remaining), "%llu",
+             (unsigned long long)rate->remaining);
+    snprintf(own->reset, sizeof(own->reset), "%llus",
+             (unsigned long long)(left_ms + 999) / 1000);
+    pairs[0] = (struct http_pair){ VIEW("x-ratelimit-limit-requests"),
+                                   view_of(own->limit) };
+    pairs[1] = (struct http_pair){ VIEW("x-ratelimit-remaining-requests"),
+                                   view_of(own->remaining) };
+    pairs[2] = (struct http_pair){ VIEW("x-ratelimit-reset-requests"),
+                                   view_of(own->reset) };
+    return 3;
+}
+
+/* Those that every answer has, in front of its own. */
+static unsigned int add_own(const struct api_request *request,
+                            struct own_headers *own,
+                            struct http_pair all[API_MOST_HEADERS],
+                            const struct http_pair *headers, unsigned int count)
+{
+    unsigned int own_count = 1;
+
     all[0] = (struct http_pair){ VIEW("x-request-id"), view_of(request->id) };
-    if (count > API_MOST_HEADERS - 1)
-        count = API_MOST_HEADERS - 1;
+    own_count += add_rate(&request->rate, own, all + own_count);
+    own_count += cors_answer(request->gateway->settings.cors_origins,
+                             request->exchange, all + own_count);
+    if (count > API_MOST_HEADERS - own_count)
+        count = API_MOST_HEADERS - own_count;
     for (unsigned int i = 0; i < count; i++)
-        all[i + 1] = headers[i];
-    return count + 1;
+        all[own_count + i] = headers[i];
+    return own_count + count;
 }
 
 void api_request_answer(struct api_request *request, unsigned int status,
@@ -88,10 +125,11 @@ void api_request_answer(struct api_request *request, unsigned int status,
                         struct view body)
 {
     struct http_pair all[API_MOST_HEADERS];
+    struct own_headers own;
 
     if (!request->exchange)
         return;
-    count = add_id(request, all, headers, count);
+    count = add_own(request, &own, all, headers, count);
     http_answer(request->exchange, status, all, count, body);
     api_request_part(request);
 }
@@ -100,11 +138,15 @@ static void answer_error(struct api_request *request, unsigned int status,
                          const struct err *err, const char *param,
                          const struct http_pair *headers, unsigned int count)
 {
+    const struct api_route *route = request->route;
     struct http_pair all[API_MOST_HEADERS] = { { VIEW("Content-Type"),
                                                  VIEW("application/json") } };
     CLEANUP(buf_finish) struct buf body = { .max = ERROR_BYTES };
 
-    api_error_write(status, err, param, &body);
+    if (route && route->short_errors)
+        http_error_write_short(err->text, &body);
+    else
+        api_error_write(status, err, param, &body);
     for (unsigned int i = 0; i < count && i + 2 < API_MOST_HEADERS; i++)
         all[i + 1] = headers[i];
     api_request_answer(request, status, all, count + 1, buf_view(&body));
@@ -148,16 +190,42 @@ static bool check_query(struct api_request *request)
     return true;
 }
 
-static const char *type_wanted(enum route_body body)
+enum { JSON_FOR_FORM_BYTES = 16 << 10 };
+
+static const char *types_wanted(enum route_body body)
 {
-    return body == ROUTE_FORM ? "multipart/form-data" : "application/json";
+    switch (body) {
+    case ROUTE_FORM:
+        return "multipart/form-data";
+    case ROUTE_FORM_JSON:
+        return "multipart/form-data or application/json";
+    case ROUTE_NO_BODY:
+    case ROUTE_JSON:
+    case ROUTE_JSON_NEEDED:
+    case ROUTE_BYTES:
+        break;
+    }
+    return "application/json";
 }
 
-/* Types of media have no case. */
-static bool type_is(struct view type, const char *wanted)
+static bool is_json(const struct api_request *request)
 {
-    return type.len == strlen(wanted) &&
-           strncasecmp(type.data, wanted, type.len) == 0;
+    return view_is_caseless(http_request_type(request->exchange),
+                            "application/json");
+}
+
+static bool is_form(const struct api_request *request)
+{
+    return view_is_caseless(http_request_type(request->exchange),
+                            "multipart/form-data");
+}
+
+static bool type_fits(const struct api_request *request)
+{
+    enum route_body body = request->route->body;
+
+    return (body != ROUTE_FORM && is_json(request)) ||
+           (body >= ROUTE_FORM && is_form(request));
 }
 
 /* False: answered. */
@@ -176,11 +244,11 @@ static bool check_body(struct api_request *request)
     else if (!has_body)
         err_set(&err, ERR_REJECT, "bad_message",
                 "the request has no body, should have one of %s",
-                type_wanted(body));
-    else if (!type_is(type, type_wanted(body)))
+                types_wanted(body));
+    else if (!type_fits(request))
         err_set(&err, ERR_REJECT, "bad_field",
                 "Content-Type is \"%.*s\", should be %s",
-                VIEW_ARG(view_head(type, 80)), type_wanted(body));
+                VIEW_ARG(view_head(type, 80)), types_wanted(body));
     else
         return true;
     api_request_refuse_as(
@@ -197,6 +265,8 @@ static void api_request_admit(struct api_request *request)
 
     if (collects && http_request_has_body(request->exchange))
         http_body_collect(request->exchange, route->max_body);
+    else if (route->body == ROUTE_FORM_JSON && is_json(request))
+        http_body_collect(request->exchange, JSON_FOR_FORM_BYTES);
     else
         route->handle(request);
 }
@@ -207,6 +277,7 @@ static void on_access(void *owner, const struct access_outcome *outcome)
     enum scope scope = request->route->scope;
     struct err err;
 
+    request->rate = outcome->rate;
     if (!request->exchange) {
         /* It went away meanwhile. */
     } else if (!outcome->caller) {
@@ -225,6 +296,20 @@ static void on_access(void *owner, const struct access_outcome *outcome)
     api_request_drop(request);
 }
 
+static bool answer_preflight(struct api_request *request,
+                             const struct route_match *match)
+{
+    struct http_pair pairs[CORS_HEADERS];
+    unsigned int count = cors_preflight(request->gateway->settings.cors_origins,
+                                        request->exchange, match->allow, pairs);
+
+    if (count == 0)
+        return false;
+    http_answer(request->exchange, 204, pairs, count, VIEW(""));
+    api_request_part(request);
+    return true;
+}
+
 static void refuse_route(struct api_request *request,
                          const struct route_match *match)
 {
@@ -237,6 +322,8 @@ static void refuse_route(struct api_request *request,
         api_request_refuse_as(request, 404, &err, 0);
         return;
     }
+    if (answer_preflight(request, match))
+        return;
     err_set(&err, ERR_REJECT, "unknown_method", "%s is not possible here: %s",
             http_request_method(exchange), match->allow);
     answer_error(request, 405, &err, NULL, &allow, 1);
@@ -393,25 +480,36 @@ void api_request_json(struct api_request *request, unsigned int status,
 {
     const struct http_pair type = { VIEW("Content-Type"),
                                     VIEW("application/json") };
-    CLEANUP(cleanup_free) char *text = json_dumps(json, JSON_COMPACT);
+    CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
+    bool is_written = json_add_text(&text, json);
+    struct err err;
 
     json_decref(json);
-    if (!text)
-        abort();
-    api_request_answer(request, status, &type, 1, view_of(text));
+    if (is_written) {
+        api_request_answer(request, status, &type, 1, buf_view(&text));
+        return;
+    }
+    err_set(&err, ERR_REJECT, "internal",
+            "the answer cannot be written as JSON: a text in Redis is not "
+            "UTF-8");
+    api_request_refuse(request, &err);
 }
 
 void api_request_refuse_as(struct api_request *request, unsigned int status,
                            const struct err *err, uint64_t after_ms)
 {
     struct http_exchange *exchange = request->exchange;
+    bool is_in_vain = strcmp(err->code, "insufficient_quota") == 0;
     struct http_pair headers[2];
     unsigned int count = 0;
     char seconds[24];
 
     if (!exchange)
         return;
-    if (after_ms > 0) {
+    if (is_in_vain) {
+        headers[count++] =
+            (struct http_pair){ VIEW("x-should-retry"), VIEW("false") };
+    } else if (after_ms > 0) {
         snprintf(seconds, sizeof(seconds), "%llu",
                  (unsigned long long)(after_ms + 999) / 1000);
         headers[count++] =
@@ -478,9 +576,10 @@ struct http_stream *api_request_stream(struct api_request *request,
                                        void *owner)
 {
     struct http_pair all[API_MOST_HEADERS];
+    struct own_headers own;
     struct http_stream *begun;
 
-    count = add_id(request, all, headers, count);
+    count = add_own(request, &own, all, headers, count);
     begun = http_stream_begin(request->exchange, status, all, count, length,
                               heard, owner);
     api_request_part(request);
@@ -493,7 +592,6 @@ struct api_call {
     struct api_request *request;
     unsigned int partition;
     api_request_reply *reply;
-    api_request_outcome *outcome;
 };
 
 static void api_call_settle(const struct api_call *call,
@@ -505,13 +603,8 @@ static void api_call_settle(const struct api_call *call,
     if (!request->exchange)
         return;
     if (!reply)
-        err = *why;
+        api_request_refuse(request, why);
     else if (reply_ok(reply, &err))
-        err.kind = ERR_NONE;
-    bool good = err.kind == ERR_NONE;
-    if (call->outcome)
-        call->outcome(request, good ? reply : NULL, good ? NULL : &err);
-    else if (good)
         call->reply(request, reply);
     else
         api_request_refuse(request, &err);
@@ -551,14 +644,7 @@ static bool api_call_send(const struct api_call *wanted,
 bool api_request_call(struct api_request *request, unsigned int partition,
                       const struct command *command, api_request_reply *done)
 {
-    return api_call_send(&(struct api_call){ request, partition, done, NULL },
-                         command);
-}
-
-bool api_request_ask(struct api_request *request, unsigned int partition,
-                     const struct command *command, api_request_outcome *done)
-{
-    return api_call_send(&(struct api_call){ request, partition, NULL, done },
+    return api_call_send(&(struct api_call){ request, partition, done },
                          command);
 }
 

@@ -21,7 +21,7 @@
 #include "producer/gateway/route.h"
 #include "schemas/redis/link.h"
 
-enum { API_REQUEST_ID_BYTES = 24, API_MOST_HEADERS = 16 };
+enum { API_REQUEST_ID_BYTES = 24, API_MOST_HEADERS = 24 };
 
 struct api_request {
     char id[API_REQUEST_ID_BYTES]; /* of the answer: x-request-id */
@@ -30,13 +30,21 @@ struct api_request {
     const struct api_route *route;
     struct view params[ROUTE_MAX_PARAMS]; /* until the answer */
     struct access_caller caller;
-    struct view body;   /* ROUTE_JSON...: whole, until the answer */
-    unsigned int holds; /* who still needs the struct */
+    struct access_rate rate; /* of the key; every answer says it */
+    struct view body;        /* JSON: whole, until the answer; or empty */
+    unsigned int holds;      /* who still needs the struct */
     /* Of the handler. state_free comes once, before the request is freed. */
     void *state;
     void (*state_free)(void *state);
     /* Of native/api_job.h: what waits for the facts of a job. */
     void (*found)(struct api_request *request, const redisReply *facts);
+    /* Of link_secret.h: what waits for the secret. */
+    void (*signing)(struct api_request *request);
+    struct blob_writer *blob;    /* of blob_writer.h: what is being written */
+    struct form_body *form;      /* of form_body.h: what is being read */
+    struct container *container; /* of openai/container.h */
+    struct container_put *put;   /* of openai/container_put.h */
+    struct conversation_log *conversation; /* of openai/conversation_log.h */
     /* Of api_request_receive(). */
     void (*on_piece)(struct api_request *request, struct view piece);
     void (*on_whole)(struct api_request *request);
@@ -112,17 +120,10 @@ struct http_stream *api_request_stream(struct api_request *request,
  * the request was answered. */
 typedef void api_request_reply(struct api_request *request,
                                const redisReply *reply);
-/* The same, with errors for the handler to answer: reply is NULL then. */
-typedef void api_request_outcome(struct api_request *request,
-                                 const redisReply *reply,
-                                 const struct err *err);
-
 /* Sends a command to a partition, or to the fleet's slot (FLEET_SLOT), and
  * copies it. False: the request is answered already. */
 bool api_request_call(struct api_request *request, unsigned int partition,
                       const struct command *command, api_request_reply *done);
-bool api_request_ask(struct api_request *request, unsigned int partition,
-                     const struct command *command, api_request_outcome *done);
 /* Calls run in a thread, with request->state and a handle of libquern; it may
  * block, and touches nothing but these two. Then done, on the loop. state is
  * freed after both, also when the peer has gone meanwhile (done is not called
@@ -130,6 +131,10 @@ bool api_request_ask(struct api_request *request, unsigned int partition,
 void api_request_work(struct api_request *request,
                       void (*run)(void *state, struct quern *quern),
                       void (*done)(struct api_request *request));
+/* The struct stays until as many drops; request->exchange says whether there is
+ * still somebody to answer. For who calls Redis by other means than these. */
+void api_request_hold(struct api_request *request);
+void api_request_drop(struct api_request *request);
 /* The partition of the caller's tenant. False: the number of partitions is not
  * known yet, and the request is answered. */
 bool api_request_partition(struct api_request *request, struct view tenant,

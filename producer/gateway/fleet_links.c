@@ -1,4 +1,4 @@
-/* fleet_links.c - the gateway's connections to Redis.
+/* fleet_links.c - a program's connections to Redis.
  *
  *   UNUSED --a call--> OPENING --library is there--> READY
  *                        ^ ready again                 |
@@ -8,6 +8,7 @@
  * long. */
 #include "producer/gateway/fleet_links.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ struct fleet_link {
 };
 
 struct fleet_links {
-    struct gateway *gateway;
+    struct fleet_place place;
     struct fleet_links_events events;
     void *owner;
     struct sentinel *sentinel;
@@ -101,7 +102,7 @@ static struct waiting_call *take_waiting(struct fleet_link *one)
 
 static uint64_t answer_ms(const struct fleet_link *one)
 {
-    return one->all->gateway->settings.redis_ms;
+    return one->all->place.redis_ms;
 }
 
 static void send_waiting(struct fleet_link *one)
@@ -207,7 +208,7 @@ static void on_number(void *owner, const redisReply *reply,
         return;
     links->is_set = reply->type != REDIS_REPLY_NIL;
     if (links->is_set &&
-        !partitions_read(reply, &links->gateway->names, &number, &err)) {
+        !partitions_read(reply, links->place.names, &number, &err)) {
         log_line("fleet.refused", "{s:s}", "why", err.text);
         links->is_set = false;
         if (err.kind == ERR_REJECT)
@@ -226,7 +227,7 @@ static void ask_number(struct fleet_links *links)
     struct command command;
     struct err err;
 
-    partitions_ask(&command, &links->gateway->names);
+    partitions_ask(&command, links->place.names);
     if (!fleet_links_call(links, FLEET_SLOT, &command, on_number, links, &err))
         alarm_set(links->again, ASK_AGAIN_MS);
     command_finish(&command);
@@ -271,18 +272,18 @@ static void on_link_lost(void *owner, const struct err *why)
 static struct fleet_link *link_of(struct fleet_links *links,
                                   unsigned int partition)
 {
-    bool is_cluster = links->gateway->redis.kind == ADDRESS_CLUSTER;
+    bool is_cluster = links->place.redis->kind == ADDRESS_CLUSTER;
 
     return &links->list[is_cluster ? partition : FLEET_SLOT];
 }
 
-static unsigned int slot_of_partition(const struct gateway *gateway,
+static unsigned int slot_of_partition(const struct names *names,
                                       unsigned int partition)
 {
-    struct key fleet = names_fleet(&gateway->names);
+    struct key fleet = names_fleet(names);
 
     return partition == FLEET_SLOT ? slot_of(key_view(&fleet))
-                                   : names_slot(&gateway->names, partition);
+                                   : names_slot(names, partition);
 }
 
 static void fleet_link_open(struct fleet_links *links, struct fleet_link *one,
@@ -290,12 +291,12 @@ static void fleet_link_open(struct fleet_links *links, struct fleet_link *one,
 {
     struct link_events events = { .on_ready = on_link_ready,
                                   .on_lost = on_link_lost };
-    const struct gateway *gateway = links->gateway;
+    const struct fleet_place *place = &links->place;
 
     one->state = FLEET_LINK_OPENING;
-    one->link =
-        link_new(gateway->loop, &gateway->redis,
-                 slot_of_partition(gateway, partition), "gateway", events, one);
+    one->link = link_new(place->loop, place->redis,
+                         slot_of_partition(place->names, partition),
+                         place->role, events, one);
     links->open++;
     link_open(one->link);
 }
@@ -308,7 +309,7 @@ bool fleet_links_call(struct fleet_links *links, unsigned int partition,
 
     if (links->freeing)
         return err_set(err, ERR_RETRY, "draining",
-                       "the gateway is about to end");
+                       "this program is about to end");
     if (one->state == FLEET_LINK_UNUSED)
         fleet_link_open(links, one, partition);
     if (one->state == FLEET_LINK_OPENING)
@@ -316,7 +317,16 @@ bool fleet_links_call(struct fleet_links *links, unsigned int partition,
     return (one->state == FLEET_LINK_READY &&
             link_send(one->link, command, answer_ms(one), done, owner)) ||
            err_set(err, ERR_RETRY, "redis_unavailable",
-                   "the gateway has no connection to Redis");
+                   "there is no connection to Redis");
+}
+
+void fleet_links_tell(struct fleet_links *links, unsigned int partition,
+                      const struct command *command, const char *what)
+{
+    struct err err;
+
+    if (!fleet_links_call(links, partition, command, NULL, NULL, &err))
+        log_line("redis.unsent", "{s:s, s:s}", "what", what, "why", err.text);
 }
 
 redisReply *fleet_links_keep_reply(struct fleet_links *links,
@@ -349,7 +359,7 @@ bool fleet_links_find(void *links, struct view tenant, unsigned int *partition,
 
     if (count == 0)
         return err_set(err, ERR_RETRY, "redis_unavailable",
-                       "the gateway does not know the fleet yet: no connection "
+                       "the fleet is not known yet: there is no connection "
                        "to Redis");
     *partition = names_partition(tenant, count);
     return true;
@@ -378,24 +388,26 @@ static void on_switched(void *owner, const struct node *master)
 
 /* -------------------------------------------------------------------- life */
 
-struct fleet_links *fleet_links_new(struct gateway *gateway,
+struct fleet_links *fleet_links_new(const struct fleet_place *place,
                                     struct fleet_links_events events,
                                     void *owner)
 {
     struct fleet_links *links = calloc(1, sizeof(*links));
+    char role[64];
 
     if (!links)
         abort();
-    links->gateway = gateway;
+    links->place = *place;
+    snprintf(role, sizeof(role), "%s-sentinel", place->role);
     links->events = events;
     links->owner = owner;
     for (size_t i = 0; i < LINKS; i++) {
         links->list[i].all = links;
         links->list[i].end = &links->list[i].first;
     }
-    links->again = alarm_new(gateway->loop, on_again, links);
-    links->sentinel = sentinel_new(gateway->loop, &gateway->redis,
-                                   "gateway-sentinel", on_switched, links);
+    links->again = alarm_new(place->loop, on_again, links);
+    links->sentinel =
+        sentinel_new(place->loop, place->redis, role, on_switched, links);
     links->open = 1; /* itself, until fleet_links_free() */
     ask_number(links);
     return links;
@@ -412,7 +424,7 @@ static void on_link_closed(void *owner)
 void fleet_links_free(struct fleet_links *links)
 {
     static const struct err ending = { ERR_RETRY, "draining",
-                                       "the gateway is about to end" };
+                                       "this program is about to end" };
 
     if (!links)
         return;

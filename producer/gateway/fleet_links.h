@@ -1,22 +1,34 @@
-/* fleet_links.h - the gateway's connections to Redis: one to each partition,
- * and one to the fleet's own keys.
+/* fleet_links.h - a program's connections to Redis: one to each partition, and
+ * one to the fleet's own keys. Of the gateway, and of the deliverer.
  *
  * A partition's link is opened when it is first needed, and kept. It is ready
  * when the server has our function library, this build or a later one; if not,
- * the gateway loads it. Outside of a cluster one link serves all partitions.
+ * it is loaded. Outside of a cluster one link serves all partitions.
  *
  * A call that comes while a link is being opened waits for it. While Redis is
  * away, a call fails at once: its client tries again. */
 #ifndef PRODUCER_GATEWAY_FLEET_LINKS_H
 #define PRODUCER_GATEWAY_FLEET_LINKS_H
 
-#include "producer/gateway/gateway.h"
+#include <uv.h>
+
 #include "schemas/redis/link.h"
+#include "schemas/redis/names.h"
 
 enum {
     FLEET_SLOT =
         NAMES_MAX_PARTITIONS,  /* as a partition: the fleet's own keys */
     FLEET_MOST_WAITING = 1000, /* calls that wait for a link to be opened */
+};
+
+struct fleet_links;
+
+struct fleet_place {
+    uv_loop_t *loop;
+    const struct address *redis;
+    const struct names *names;
+    uint64_t redis_ms; /* for an answer of Redis */
+    const char *role;  /* in CLIENT LIST */
 };
 
 struct fleet_links_events {
@@ -29,8 +41,10 @@ struct fleet_links_events {
     void (*on_switched)(void *owner, const struct node *master);
 };
 
-/* Borrows the gateway, and connects to the fleet's keys. */
-struct fleet_links *fleet_links_new(struct gateway *gateway,
+/* Copies the place, borrows what it points to, and connects to the fleet's
+ * keys.
+ */
+struct fleet_links *fleet_links_new(const struct fleet_place *place,
                                     struct fleet_links_events events,
                                     void *owner);
 void fleet_links_free(struct fleet_links *links); /* accepts NULL */
@@ -51,6 +65,10 @@ bool fleet_links_are_ready(const struct fleet_links *links);
 bool fleet_links_call(struct fleet_links *links, unsigned int partition,
                       const struct command *command, link_done *done,
                       void *owner, struct err *err);
+/* Sends a command whose answer nobody waits for; a log line names what when it
+ * cannot be sent, and it is not sent later. */
+void fleet_links_tell(struct fleet_links *links, unsigned int partition,
+                      const struct command *command, const char *what);
 /* Inside of done: takes the reply over, to be freed by freeReplyObject(). */
 redisReply *fleet_links_keep_reply(struct fleet_links *links,
                                    unsigned int partition);

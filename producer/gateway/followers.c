@@ -17,7 +17,7 @@
 
 enum {
     TICK_MS = 250,
-    BEAT_MS = 15000,
+    SLICES = 8, /* ticks in which all feeds are visited, while none is urgent */
     SILENCE_MS = 5000, /* without a message of a job its facts are read: the
                           message may have been lost ... */
     LOOK_EVERY_MS = 5, /* ... but not more than one job in so long */
@@ -79,6 +79,7 @@ static void followers_drop(void *owner)
 struct job_feed *followers_feed(struct followers *followers, struct view id)
 {
     struct job_feed *feed = feed_find(followers, id);
+    struct key channel;
 
     if (feed)
         return feed;
@@ -88,7 +89,6 @@ struct job_feed *followers_feed(struct followers *followers, struct view id)
     feed->all = followers;
     memcpy(feed->id.text, id.data, ID_LEN);
     id_parse(id, &feed->partition);
-    feed->channel = names_events(&followers->gateway->names, id);
     TAILQ_INIT(&feed->list);
     TAILQ_INSERT_TAIL(&followers->list, feed, of_all);
     if (!tsearch(feed, &followers->feeds, compare_feeds))
@@ -96,20 +96,24 @@ struct job_feed *followers_feed(struct followers *followers, struct view id)
     followers->feed_count++;
     followers->holds++;
     be_quiet(feed);
-    link_subscribe(ear_link(followers, feed->partition),
-                   key_view(&feed->channel));
+    channel = names_events(&followers->gateway->names, view_of(feed->id.text));
+    link_subscribe(ear_link(followers, feed->partition), key_view(&channel));
     return feed;
 }
 
 void followers_release(struct job_feed *feed)
 {
     struct followers *followers = feed->all;
+    struct key channel;
 
     if (!TAILQ_EMPTY(&feed->list))
         return;
+    channel = names_events(&followers->gateway->names, view_of(feed->id.text));
     if (!followers->freeing)
         link_unsubscribe(ear_link(followers, feed->partition),
-                         key_view(&feed->channel));
+                         key_view(&channel));
+    if (followers->next_feed == feed)
+        followers->next_feed = TAILQ_NEXT(feed, of_all);
     TAILQ_REMOVE(&followers->list, feed, of_all);
     tdelete(feed, &followers->feeds, compare_feeds);
     followers->feed_count--;
@@ -266,22 +270,24 @@ static void look_at_facts(struct job_feed *feed)
 
 /* --------------------------------------------------------------------- tick */
 
-static void tick_follower(struct job_follower *follower, uint64_t now,
-                          bool beats)
+static void tick_follower(struct job_follower *follower, uint64_t now)
 {
     if (follower->state == FOLLOWER_PAUSED && now >= follower->again_at)
         job_follower_wake(follower);
-    if (beats && follower->events->on_beat && !follower->is_over)
+    if (now < follower->beat_at)
+        return;
+    follower->beat_at = now + FOLLOWERS_BEAT_MS;
+    if (follower->events->on_beat && !follower->is_over)
         follower->events->on_beat(follower->owner,
                                   follower->feed->all->comment);
 }
 
-static void tick_feed(struct job_feed *feed, uint64_t now, bool beats)
+static void tick_feed(struct job_feed *feed, uint64_t now)
 {
     struct job_follower *follower;
 
     TAILQ_FOREACH(follower, &feed->list, of_feed)
-    tick_follower(follower, now, beats);
+    tick_follower(follower, now);
     if (now >= feed->look_at && !feed->is_looking)
         look_at_facts(feed);
     job_feed_sweep(feed);
@@ -291,14 +297,18 @@ static void on_tick(void *owner)
 {
     struct followers *followers = owner;
     uint64_t now = followers_now(followers);
-    bool beats = now >= followers->beat_at;
-    struct job_feed *next;
+    size_t count = followers->feed_count;
 
-    if (beats)
-        followers->beat_at = now + BEAT_MS;
-    for (struct job_feed *at = TAILQ_FIRST(&followers->list); at; at = next) {
-        next = TAILQ_NEXT(at, of_all);
-        tick_feed(at, now, beats);
+    /* Ten thousand at once would hold up the loop for 20 ms. */
+    if (followers->urgent == 0)
+        count = (count + SLICES - 1) / SLICES;
+    for (; count > 0 && !TAILQ_EMPTY(&followers->list); count--) {
+        struct job_feed *feed = followers->next_feed;
+
+        if (!feed)
+            feed = TAILQ_FIRST(&followers->list);
+        followers->next_feed = TAILQ_NEXT(feed, of_all);
+        tick_feed(feed, now);
     }
     job_followers_read(followers);
     alarm_set(followers->tick, TICK_MS);

@@ -37,9 +37,11 @@ struct job_follower_events {
      * freed as well. */
     void (*on_failed)(void *owner, const struct err *why);
     /* False: it has enough for now, and calls job_follower_go_on() when it
-     * wants more. Asked only while it is behind. May be NULL: it always may. */
+     * wants more; then it reads on from where it is. May be NULL: it always
+     * may. */
     bool (*may_send)(void *owner);
-    /* Every 15 s, with a comment to be sent; may be NULL. */
+    /* Every 15 s, the first time within so long, with a comment to be sent; may
+     * be NULL. */
     void (*on_beat)(void *owner, struct http_bytes *comment);
 };
 

@@ -3,7 +3,7 @@
  * A follower is in the list of its feed, and in one of these states:
  *
  *   WAITING --subscribed--> DUE --> READING --nothing newer--> LIVE
- *                            ^ ^        |  '--has enough--> FULL
+ *                            ^ ^        |  '--has enough--> FULL <--'
  *                            | '-- Redis is away: PAUSED <--'    |
  *                            '--- a number is missing, silence, go on
  */
@@ -21,6 +21,7 @@ enum {
     FOLLOWERS_READS = 16,  /* followers that read at the same time: bounds the
                               memory of their pages */
     FOLLOWERS_PAGE = 32,   /* events in one page */
+    FOLLOWERS_BEAT_MS = 15000,
 };
 
 enum job_follower_state {
@@ -45,6 +46,7 @@ struct job_follower {
     bool knows_status;
     struct err fault;  /* why it does not */
     uint64_t again_at; /* PAUSED */
+    uint64_t beat_at;  /* when it gets a comment again */
     TAILQ_ENTRY(job_follower) of_feed, of_due;
 };
 TAILQ_HEAD(job_follower_list, job_follower);
@@ -58,7 +60,6 @@ struct job_feed {
     struct followers *all;
     struct id id;
     unsigned int partition;
-    struct key channel;
     bool is_subscribed;
     bool is_looking;  /* the facts are being read */
     uint64_t look_at; /* after so long a silence they are read */
@@ -81,11 +82,14 @@ struct followers {
     size_t feed_count;
     struct job_follower_list due;
     unsigned int reading; /* followers */
+    size_t urgent;        /* those that are PAUSED, or over and not freed yet */
+    struct job_feed
+        *next_feed; /* where the next tick begins; NULL: the first */
     struct job_ear ears[NAMES_MAX_PARTITIONS];
     size_t holds; /* by feeds, looks, links that libuv still has, and itself */
     struct alarm *tick;
-    struct alarm *soon; /* lets those that are due read */
-    uint64_t beat_at;
+    struct alarm *soon;  /* lets those that are due read */
+    uint64_t beat_phase; /* of the next follower, ms */
     struct http_bytes *comment;
     bool freeing;
 };

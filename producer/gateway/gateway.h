@@ -15,6 +15,7 @@
 
 #include <uv.h>
 
+#include "producer/gateway/link_token.h"
 #include "producer/gateway/settings.h"
 #include "schemas/redis/address.h"
 #include "schemas/redis/names.h"
@@ -26,13 +27,18 @@ struct gateway {
     struct names names;
 
     struct fleet_links *links;   /* calls of Redis */
+    struct submits *submits;     /* jobs on their way to Redis */
+    struct left_jobs *left_jobs; /* jobs that nobody waits for any more */
+    struct model_list *models;   /* which models a request may name */
     struct work *work;           /* calls of libquern, in threads */
     struct access *access;       /* who may do what */
     struct followers *followers; /* who follows which job */
     struct http_server *server;
     struct http_tls *tls; /* NULL: HTTP in the clear */
     uint64_t blob_bytes;  /* in memory, see native/blob_memory.h */
-    bool draining;        /* no more work is wanted: readyz says so */
+    unsigned char link_secret[LINK_SECRET_BYTES]; /* of link_secret.h */
+    uint64_t link_secret_until; /* the loop's clock: then it is asked anew */
+    bool draining;              /* no more work is wanted: readyz says so */
 };
 
 #endif

@@ -50,11 +50,15 @@ static void set_state(struct job_follower *follower,
         TAILQ_REMOVE(&followers->due, follower, of_due);
     if (follower->state == FOLLOWER_READING)
         followers->reading--;
+    if (follower->state == FOLLOWER_PAUSED)
+        followers->urgent--;
     follower->state = state;
     if (state == FOLLOWER_DUE)
         TAILQ_INSERT_TAIL(&followers->due, follower, of_due);
     if (state == FOLLOWER_READING)
         followers->reading++;
+    if (state == FOLLOWER_PAUSED)
+        followers->urgent++;
 }
 
 static void destroy(struct job_follower *follower)
@@ -62,6 +66,7 @@ static void destroy(struct job_follower *follower)
     struct job_feed *feed = follower->feed;
 
     set_state(follower, FOLLOWER_WAITING);
+    feed->all->urgent -= follower->is_over;
     TAILQ_REMOVE(&feed->list, follower, of_feed);
     quern_status_finish(&follower->status);
     followed_job_free(follower->job);
@@ -73,6 +78,7 @@ static void destroy(struct job_follower *follower)
  * who is in the middle of it, afterwards. */
 static void job_follower_end(struct job_follower *follower)
 {
+    follower->feed->all->urgent += !follower->is_over;
     follower->is_over = true;
 }
 
@@ -101,7 +107,10 @@ static bool give_bytes(struct job_follower *follower, struct view raw,
         events->on_bytes(follower->owner, raw, is_last);
     else
         events->on_event(follower->owner, bytes, is_last);
-    return !follower->is_over;
+    if (follower->is_over)
+        return false;
+    followed_job_forget_event(follower->job); /* it may follow for hours */
+    return true;
 }
 
 static bool give_event(struct job_follower *follower,
@@ -408,8 +417,10 @@ void job_feed_hear(struct job_feed *feed, struct view bytes)
             continue;
         if (at->state != FOLLOWER_LIVE || !is_good)
             job_follower_wake(at);
-        else
+        else if (may_send(at))
             pass_on(at, &heard);
+        else
+            set_state(at, FOLLOWER_FULL); /* it falls behind, and reads on */
         if (is_to_be_freed(at))
             destroy(at);
     }
@@ -418,6 +429,17 @@ void job_feed_hear(struct job_feed *feed, struct view bytes)
 }
 
 /* ------------------------------------------------------------ for the owner */
+
+/* Within the next 15 s, and not when the others have theirs: ten thousand
+ * comments at once would hold up the loop. */
+static uint64_t first_beat(struct followers *followers)
+{
+    enum { GOLDEN_MS = 9271 }; /* of 15 s, so that many are spread evenly */
+
+    followers->beat_phase =
+        (followers->beat_phase + GOLDEN_MS) % FOLLOWERS_BEAT_MS;
+    return followers_now(followers) + followers->beat_phase;
+}
 
 struct job_follower *job_follower_new(struct followers *followers,
                                       struct view id, uint64_t after,
@@ -432,6 +454,7 @@ struct job_follower *job_follower_new(struct followers *followers,
     follower->job = followed_job_new(&followers->gateway->names, id, after);
     follower->events = events;
     follower->owner = owner;
+    follower->beat_at = first_beat(followers);
     TAILQ_INSERT_TAIL(&follower->feed->list, follower, of_feed);
     if (follower->feed->is_subscribed) {
         set_state(follower, FOLLOWER_DUE);

@@ -12,6 +12,9 @@
 #include "producer/gateway/followers.h"
 #include "producer/gateway/http/http_server.h"
 #include "producer/gateway/http/http_tls.h"
+#include "producer/gateway/openai/left_jobs.h"
+#include "producer/gateway/openai/model_list.h"
+#include "producer/gateway/submits.h"
 #include "producer/gateway/work.h"
 #include "schemas/service/alarm.h"
 #include "schemas/service/log.h"
@@ -53,9 +56,12 @@ static void on_drained(void *owner)
     http_tls_free(gateway->tls);
     gateway->server = NULL;
     access_free(gateway->access);
+    left_jobs_free(gateway->left_jobs);
     followers_free(gateway->followers);
     work_free(gateway->work);
+    model_list_free(gateway->models);
     fleet_links_free(gateway->links);
+    submits_free(gateway->submits);
     alarm_free(process->watchdog);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&process->signals[i], NULL);
@@ -150,6 +156,7 @@ static void on_switched(void *owner, const struct node *master)
     const struct process *process = owner;
 
     followers_switch(process->gateway.followers, master);
+    access_switch(process->gateway.access, master);
 }
 
 static bool listen_at(struct gateway *gateway,
@@ -194,6 +201,7 @@ static void open_server(struct gateway *gateway)
     limits.connections = (uint32_t)gateway->settings.connections;
     limits.connections_per_address =
         (uint32_t)gateway->settings.connections_per_address;
+    limits.collected_bytes = (size_t)gateway->settings.body_bytes;
     gateway->server = http_server_new(gateway->loop, &limits, &handler);
 }
 
@@ -203,6 +211,13 @@ static void open_parts(struct process *process)
     struct fleet_links_events events = { .on_refused = on_redis_refused,
                                          .on_ready = on_redis_ready,
                                          .on_switched = on_switched };
+    const struct fleet_place place = {
+        .loop = gateway->loop,
+        .redis = &gateway->redis,
+        .names = &gateway->names,
+        .redis_ms = gateway->settings.redis_ms,
+        .role = "gateway",
+    };
     struct err err;
 
     signal(SIGPIPE, SIG_IGN);
@@ -212,7 +227,10 @@ static void open_parts(struct process *process)
         uv_signal_start(&process->signals[i], on_signal, numbers[i]);
     }
     process->watchdog = alarm_new(gateway->loop, on_watchdog, process);
-    gateway->links = fleet_links_new(gateway, events, process);
+    gateway->links = fleet_links_new(&place, events, process);
+    gateway->submits = submits_new(gateway);
+    gateway->left_jobs = left_jobs_new(gateway);
+    gateway->models = model_list_new();
     gateway->followers = followers_new(gateway);
     gateway->work = work_new(gateway);
     gateway->access = access_new(gateway);

@@ -29,6 +29,8 @@ static bool route_fits(const char *pattern, const struct http_target *target,
 {
     unsigned int at = 0, count = 0;
 
+    if (strcmp(pattern, "/") == 0)
+        return target->segment_count == 0;
     while (*pattern == '/') {
         struct view part = { pattern + 1, strcspn(pattern + 1, "/") };
 

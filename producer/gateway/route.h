@@ -20,7 +20,7 @@ enum scope {
                                of the tenant */
     SCOPE_READ = 1 << 1,    /* to read the tenant's jobs, events, results */
     SCOPE_OPERATE = 1 << 2, /* to do the same to all tenants, and to queues */
-    SCOPE_ADMIN = 1 << 3,   /* to make keys */
+    SCOPE_ADMIN = 1 << 3,   /* to make keys, and webhooks of the tenant */
 };
 /* "submit"; scope is one bit. */
 const char *scope_word(enum scope scope);
@@ -32,6 +32,7 @@ enum route_body {
     ROUTE_JSON,        /* application/json; may be absent */
     ROUTE_JSON_NEEDED, /* the same; must be there */
     ROUTE_FORM,        /* multipart/form-data, in pieces */
+    ROUTE_FORM_JSON,   /* the same, or application/json of up to 16 KiB */
     ROUTE_BYTES,       /* any type, in pieces */
 };
 
@@ -48,6 +49,7 @@ struct api_route {
     size_t max_body;          /* bytes */
     const char *const *query; /* names that the query may have, each once; ends
                                  in NULL. NULL: none */
+    bool short_errors;        /* {"error": "..."} in place of an object */
 };
 
 struct route_table {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/gateway/cors.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/rule.h"
 #include "schemas/redis/address.h"
@@ -15,24 +16,10 @@
 
 enum {
     HOUR_MS = 3600 * 1000,
+    BODY_MEMORY_LEAST = 64 << 20,           /* more than the largest body */
     BLOB_MEMORY_LEAST = 2 * MAX_FILE_BYTES, /* the largest file, twice */
+    MOST_URL_BYTES = 256,
 };
-
-static bool check_redis_url(const char *text, struct err *err)
-{
-    struct address address = { 0 };
-    bool is_good = address_parse(&address, view_of(text), err);
-
-    address_finish(&address);
-    return is_good;
-}
-
-static bool check_prefix(const char *text, struct err *err)
-{
-    struct names names;
-
-    return names_init(&names, text, err);
-}
 
 static bool check_listen(const char *text, struct err *err)
 {
@@ -54,6 +41,31 @@ static bool check_tenant(const char *text, struct err *err)
                    MAX_NAME_BYTES);
 }
 
+/* It stands in Markdown and in JSON as it is. */
+static bool check_public_url(const char *text, struct err *err)
+{
+    static const char host[] = "abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]";
+    static const char path[] = "abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_~%/";
+    size_t len = strlen(text), skip = 0, name;
+
+    if (strncmp(text, "http://", 7) == 0)
+        skip = 7;
+    else if (strncmp(text, "https://", 8) == 0)
+        skip = 8;
+    name = strspn(text + skip, host);
+    return (skip > 0 && name > 0 && text[skip] != ':' &&
+            (text[skip + name] == '\0' || text[skip + name] == '/') &&
+            skip + name + strspn(text + skip + name, path) == len &&
+            text[len - 1] != '/' && len <= MOST_URL_BYTES) ||
+           err_set(err, ERR_REJECT, "bad_setting",
+                   "must be http://HOST or https://HOST, with a port and a "
+                   "path if need be, without / at its end, and at most %d "
+                   "bytes",
+                   MOST_URL_BYTES);
+}
+
 static const struct setting rows[] = {
     { .name = "redis-url",
       .variable = "REDIS_URL",
@@ -62,7 +74,7 @@ static const struct setting rows[] = {
       .offset = AT(redis_url),
       .normal = "redis://127.0.0.1:6379",
       .value = "URL",
-      .check = check_redis_url,
+      .check = address_check,
       .about = "Where Redis is: redis://[user[:password]@]host[:port][/db], "
                "unix:///path, redis+sentinel://host,host/master or "
                "redis+cluster://host,host; rediss: with TLS." },
@@ -75,7 +87,7 @@ static const struct setting rows[] = {
       .type = SETTING_TEXT,
       .offset = AT(prefix),
       .normal = "quern:",
-      .check = check_prefix,
+      .check = names_check_prefix,
       .about = "What every key of this fleet begins with." },
     { .name = "redis-timeout",
       .type = SETTING_TIME,
@@ -123,13 +135,21 @@ static const struct setting rows[] = {
       .check = check_tenant,
       .about = "Requests without a key are this tenant's; for trying out, only "
                "on loopback addresses and unix sockets." },
+    { .name = "cors-origins",
+      .type = SETTING_LIST,
+      .offset = AT(cors_origins),
+      .normal = "",
+      .value = "ORIGIN,...",
+      .check = cors_check,
+      .about = "Web pages of these origins (https://app.example) may use the "
+               "gateway from a browser, with a key; * is any page." },
     { .name = "key-cache-time",
       .type = SETTING_TIME,
       .offset = AT(key_cache_ms),
       .max = HOUR_MS,
       .normal = "5s",
-      .about = "How long the gateway remembers that a key is unknown or over, "
-               "without asking Redis." },
+      .about = "How long the gateway remembers what Redis has said of a key. "
+               "It hears at once of keys that are removed or replaced." },
     { .name = "connections",
       .group = "Limits",
       .type = SETTING_NUMBER,
@@ -153,15 +173,64 @@ static const struct setting rows[] = {
       .normal = "256M",
       .about = "Memory for all files that come in or go out; when it is used "
                "up, further ones are answered 503." },
+    { .name = "body-memory",
+      .type = SETTING_SIZE,
+      .offset = AT(body_bytes),
+      .min = BODY_MEMORY_LEAST,
+      .max = UINT64_C(1) << 40,
+      .normal = "256M",
+      .about = "Memory for the bodies of all requests with JSON, until their "
+               "answers; when it is used up, further ones are answered 503." },
     { .name = "response-ttl",
       .group = "Responses API",
       .type = SETTING_TIME,
       .offset = AT(response_ttl_ms),
       .min = UINT64_C(60) * 1000,
-      .max = UINT64_C(400) * 24 * HOUR_MS,
+      .max = (uint64_t)MAX_KEEP_DAYS * 24 * HOUR_MS,
       .normal = "7d",
-      .about = "How long a response can be read: what was asked is kept for "
-               "this time, what came of it as long as the job's result." },
+      .about = "How long a response can be read, and others can go on from "
+               "it." },
+    { .name = "file-ttl",
+      .type = SETTING_TIME,
+      .offset = AT(file_ttl_ms),
+      .min = HOUR_MS,
+      .max = UINT64_C(400) * 24 * HOUR_MS,
+      .normal = "30d",
+      .about = "How long an uploaded file is kept when its upload does not say "
+               "so (expires_after)." },
+    { .name = "container-ttl",
+      .type = SETTING_TIME,
+      .offset = AT(container_ttl_ms),
+      .min = UINT64_C(60) * 1000,
+      .max = (uint64_t)MAX_KEEP_DAYS * 24 * HOUR_MS,
+      .normal = "7d",
+      .about = "How long a container is kept after its last use, and the most "
+               "that expires_after may say." },
+    { .name = "link-ttl",
+      .type = SETTING_TIME,
+      .offset = AT(link_ttl_ms),
+      .min = UINT64_C(60) * 1000,
+      .max = (uint64_t)MAX_KEEP_DAYS * 24 * HOUR_MS,
+      .normal = "24h",
+      .about = "How long a link to a file that a job has made opens it, "
+               "without a key. Chats are kept at least as long." },
+    { .name = "public-url",
+      .type = SETTING_TEXT,
+      .offset = AT(public_url),
+      .normal = "",
+      .value = "URL",
+      .check = check_public_url,
+      .about = "What these links begin with, as https://quern.example; absent: "
+               "the host that the request names, with https when the gateway "
+               "itself speaks TLS." },
+    { .name = "foreground-grace",
+      .type = SETTING_TIME,
+      .offset = AT(foreground_grace_ms),
+      .max = UINT64_C(600) * 1000,
+      .normal = "5s",
+      .about = "When the client of a response that is not in the background "
+               "goes away, its job is cancelled after this time, unless the "
+               "client repeats the request." },
     { .name = "whole-turns",
       .type = SETTING_SWITCH,
       .offset = AT(whole_turns),
@@ -278,6 +347,11 @@ bool gateway_settings_check(const struct gateway_settings *settings,
     struct gateway_place place;
     struct err wrong = { 0 };
 
+    if (*settings->open_tenant && strchr(settings->cors_origins, '*'))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "--open with --cors-origins * lets every web page that "
+                       "a browser on this host shows run code: name the "
+                       "origins");
     while (gateway_place_read(&list, &place, &wrong)) {
         if (place.is_local)
             continue;

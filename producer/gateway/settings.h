@@ -18,15 +18,22 @@ struct gateway_settings {
 
     char *listen;                    /* places, see gateway_place_read() */
     char *tls_certificate, *tls_key; /* paths; "": none */
-    bool plain_http;   /* also where others than this host can listen in */
-    char *open_tenant; /* requests without a key are its; "": none are */
+    bool plain_http;    /* also where others than this host can listen in */
+    char *open_tenant;  /* requests without a key are its; "": none are */
+    char *cors_origins; /* words; "": pages of no other origin */
     uint64_t key_cache_ms;
 
     uint64_t connections;
     uint64_t connections_per_address;
-    uint64_t blob_bytes;      /* of files that come in or go out, in memory */
-    uint64_t response_ttl_ms; /* what a client asked is kept */
-    bool whole_turns;         /* a text is streamed when it is certain */
+    uint64_t body_bytes; /* of all bodies of JSON in memory */
+    uint64_t blob_bytes; /* of files that come in or go out, in memory */
+    uint64_t response_ttl_ms;
+    uint64_t foreground_grace_ms;
+    uint64_t container_ttl_ms; /* what a client asked is kept */
+    uint64_t file_ttl_ms;      /* an uploaded file is kept */
+    uint64_t link_ttl_ms;      /* a link to a file opens it */
+    char *public_url; /* what links begin with; "": as the client says */
+    bool whole_turns; /* a text is streamed when it is certain */
     uint64_t drain_ms;
 };
 

@@ -110,7 +110,7 @@ void http_answer_put(struct http_connection *connection, struct view bytes)
 {
     struct http_bytes *shared = http_bytes_new(bytes);
 
-    connection->wire->send(connection->owner, shared, http_bytes_view(shared));
+    http_connection_send(connection, shared, http_bytes_view(shared));
     http_bytes_free(shared);
 }
 
@@ -174,6 +174,13 @@ void http_error_write(const struct http_error *error, struct buf *out)
     buf_add(out, VIEW("}}"));
 }
 
+void http_error_write_short(const char *message, struct buf *out)
+{
+    buf_add(out, VIEW("{\"error\":"));
+    add_text(out, message);
+    buf_add(out, VIEW("}"));
+}
+
 static void write_by_handler(const struct http_connection *connection,
                              const struct http_error *error, struct buf *out)
 {
@@ -185,8 +192,15 @@ static void write_by_handler(const struct http_connection *connection,
         http_error_write(error, out);
 }
 
-static const struct http_pair json = { VIEW_INIT("Content-Type"),
-                                       VIEW_INIT("application/json") };
+static const struct http_pair error_headers[] = {
+    { VIEW_INIT("Content-Type"), VIEW_INIT("application/json") },
+    { VIEW_INIT("Retry-After"), VIEW_INIT("1") }, /* of 503 alone */
+};
+
+static unsigned int count_headers(const struct http_error *error)
+{
+    return error->status == 503 ? 2 : 1;
+}
 
 void http_answer_refuse(struct http_connection *connection,
                         const struct http_error *error)
@@ -194,7 +208,8 @@ void http_answer_refuse(struct http_connection *connection,
     CLEANUP(buf_finish) struct buf body = { .max = MAX_ERROR };
 
     write_by_handler(connection, error, &body);
-    answer_send(connection, error->status, &json, 1, buf_view(&body), false);
+    answer_send(connection, error->status, error_headers, count_headers(error),
+                buf_view(&body), false);
 }
 
 /* ----------------------------------------------------------- for the handler
@@ -221,5 +236,6 @@ void http_answer_error(struct http_exchange *request,
     CLEANUP(buf_finish) struct buf body = { .max = MAX_ERROR };
 
     write_by_handler(request->connection, error, &body);
-    http_answer(request, error->status, &json, 1, buf_view(&body));
+    http_answer(request, error->status, error_headers, count_headers(error),
+                buf_view(&body));
 }

@@ -12,18 +12,10 @@ enum { MAX_DIGITS = 16 };
 
 enum chunk_part { SIZE, SIZE_LF, DATA, DATA_CR, DATA_LF, END_CR, END_LF, END };
 
-static int hex_of(char byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* One byte of the framing, not of the data. */
 static bool chunk_byte(struct http_chunks *chunks, char byte)
 {
-    int digit = hex_of(byte);
+    int digit = byte_hex(byte);
 
     switch ((enum chunk_part)chunks->part) {
     case SIZE:
@@ -92,8 +84,11 @@ static int on_headers_complete(llhttp_t *parser)
     request->is_headed = true;
     if (is_chunked != head->is_chunked ||
         (head->has_length && parser->content_length != head->length) ||
-        parser->http_minor != head->minor || parser->upgrade)
+        parser->http_minor != head->minor)
         return -1;
+    /* An offer to speak another protocol is not taken: the body is one of HTTP,
+     * and so is what follows it. */
+    parser->upgrade = 0;
     return 0;
 }
 
@@ -104,6 +99,28 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t len)
     (void)at;
     (void)len;
     return request->is_headed ? HPE_USER : 0; /* a trailer */
+}
+
+/* What has come counts, not what was declared: else who declares much and sends
+ * nothing would keep all others out. */
+static bool body_add(struct http_exchange *request, struct view piece)
+{
+    struct http_service *service = request->connection->service;
+
+    if (piece.len > service->limits.collected_bytes - service->collected) {
+        request->is_over = true;
+        return false;
+    }
+    if (!buf_add(&request->body, piece))
+        return false;
+    service->collected += piece.len;
+    return true;
+}
+
+void http_body_free(struct http_exchange *request)
+{
+    request->connection->service->collected -= request->body.len;
+    buf_finish(&request->body);
 }
 
 static int on_body(llhttp_t *parser, const char *at, size_t len)
@@ -117,7 +134,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t len)
     if (request->is_answered)
         return 0;
     if (request->is_collected)
-        return buf_add(&request->body, piece) ? 0 : HPE_USER;
+        return body_add(request, piece) ? 0 : HPE_USER;
     if (request->events && request->events->on_piece)
         request->events->on_piece(request->owner, piece);
     return 0;
@@ -198,6 +215,11 @@ bool http_body_feed(struct http_exchange *request, struct view *bytes,
         return err_set(err, ERR_REJECT, "request_too_large",
                        "the body has more than %llu bytes",
                        (unsigned long long)request->max);
+    }
+    if (request->is_over) {
+        *status = 503;
+        return err_set(err, ERR_RETRY, "body_memory_full",
+                       "the memory for the bodies of all requests is used up");
     }
     if ((outcome == HPE_OK || outcome == HPE_PAUSED) &&
         is_end == request->is_whole)

@@ -75,7 +75,7 @@ static void connection_entered(void *owner)
 static void connection_free_request(struct http_connection *connection)
 {
     if (connection->request)
-        buf_finish(&connection->request->body);
+        http_body_free(connection->request);
     free(connection->request);
     connection->request = NULL;
 }
@@ -93,25 +93,6 @@ static void connection_tell_gone(struct http_connection *connection,
         request->events->on_gone(request->owner, why);
 }
 
-/* Answers by itself, and ends the connection. */
-static enum pace connection_refuse(struct http_connection *connection,
-                                   unsigned int status, const struct err *err)
-{
-    bool was_answered = connection->request && connection->request->is_answered;
-
-    connection_tell_gone(connection,
-                         status == 408 ? HTTP_GONE_SLOW : HTTP_GONE_BAD);
-    connection->ends = true;
-    if (!was_answered)
-        http_answer_refuse(connection, &(struct http_error){
-                                           .status = status,
-                                           .message = err->text,
-                                           .type = "invalid_request_error",
-                                           .code = err->code,
-                                       });
-    return machine_go(&connection->machine, LINGERING);
-}
-
 static enum pace connection_next(struct http_connection *connection)
 {
     connection_free_request(connection);
@@ -127,6 +108,27 @@ static enum pace connection_leave(struct http_connection *connection)
         return connection_next(connection);
     connection_free_request(connection);
     return machine_go(&connection->machine, STREAMING);
+}
+
+/* Answers by itself, and ends the connection. When the handler has answered
+ * already, or begun a stream, then that is the answer. */
+static enum pace connection_refuse(struct http_connection *connection,
+                                   unsigned int status, const struct err *err)
+{
+    connection->ends = true;
+    if (connection->request && connection->request->is_answered)
+        return connection_leave(connection);
+    connection_tell_gone(connection,
+                         status == 408 ? HTTP_GONE_SLOW : HTTP_GONE_BAD);
+    http_answer_refuse(
+        connection,
+        &(struct http_error){
+            .status = status,
+            .message = err->text,
+            .type = status == 503 ? "server_error" : "invalid_request_error",
+            .code = err->code,
+        });
+    return machine_go(&connection->machine, LINGERING);
 }
 
 /* After the last answer nothing will be read: what comes is dropped, and
@@ -459,7 +461,7 @@ void http_connection_stir(struct http_connection *connection)
         connection->wire->soon(connection->owner);
 }
 
-struct http_connection *http_connection_new(const struct http_service *service,
+struct http_connection *http_connection_new(struct http_service *service,
                                             const struct http_wire *wire,
                                             void *owner, const char *address)
 {
@@ -478,9 +480,20 @@ struct http_connection *http_connection_new(const struct http_service *service,
     return connection;
 }
 
+size_t http_connection_count(struct http_connection *connection)
+{
+    size_t waiting = connection->wire->waiting(connection->owner);
+
+    connection->service->waiting += waiting;
+    connection->service->waiting -= connection->waiting;
+    connection->waiting = waiting;
+    return waiting;
+}
+
 void http_connection_free(struct http_connection *connection)
 {
     assert(connection->machine.state == CLOSED && !connection->held);
+    connection->service->waiting -= connection->waiting;
     free(connection);
 }
 
@@ -511,15 +524,33 @@ void http_connection_drained(struct http_connection *connection)
     http_connection_run(connection);
 }
 
+void http_connection_send(struct http_connection *connection,
+                          struct http_bytes *bytes, struct view part)
+{
+    connection->sent += part.len;
+    connection->wire->send(connection->owner, bytes, part);
+}
+
+/* What is sent meanwhile is no sign of life, only what the peer takes. More may
+ * wait than was sent: what TLS adds. */
+static void connection_note_taken(struct http_connection *connection,
+                                  size_t waiting)
+{
+    uint64_t sent = connection->sent;
+    uint64_t taken = sent > waiting ? sent - waiting : 0;
+
+    if (waiting == 0 || taken > connection->taken)
+        connection->moved_ms = connection->service->now_ms;
+    connection->taken = taken;
+}
+
 void http_connection_tick(struct http_connection *connection)
 {
     const struct http_limits *limits = &connection->service->limits;
     uint64_t now = connection->service->now_ms;
-    size_t waiting = connection->wire->waiting(connection->owner);
+    size_t waiting = http_connection_count(connection);
 
-    if (waiting == 0 || waiting != connection->waited)
-        connection->moved_ms = now;
-    connection->waited = waiting;
+    connection_note_taken(connection, waiting);
     if (now - connection->moved_ms >= limits->stall_ms) {
         connection->is_cut = true;
         connection->why = HTTP_GONE_SLOW;

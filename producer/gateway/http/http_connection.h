@@ -41,14 +41,16 @@ struct http_wire {
 struct http_service {
     struct http_limits limits;
     struct http_handler handler;
-    uint64_t now_ms; /* a clock that only goes forward; its owner sets it */
-    int64_t date_s;  /* since 1970, for Date */
+    uint64_t now_ms;  /* a clock that only goes forward; its owner sets it */
+    int64_t date_s;   /* since 1970, for Date */
+    size_t collected; /* bytes of bodies, until their answers */
+    size_t waiting;   /* bytes for all peers, as counted last */
 };
 
 struct http_connection;
 
 /* Borrows everything; address: of the peer, "" of a unix socket. */
-struct http_connection *http_connection_new(const struct http_service *service,
+struct http_connection *http_connection_new(struct http_service *service,
                                             const struct http_wire *wire,
                                             void *owner, const char *address);
 void http_connection_free(struct http_connection *connection); /* closed only */

@@ -29,6 +29,7 @@ struct http_exchange {
     uint64_t began_ms;  /* the body; pauses are taken out */
     uint64_t paused_ms; /* since when */
     bool is_collected;
+    bool is_over;   /* the memory of all bodies is used up */
     bool is_chosen; /* by the handler: collect, or receive */
     bool is_paused;
     bool is_headed;   /* llhttp has read the head */
@@ -54,7 +55,7 @@ struct http_stream {
 
 struct http_connection {
     struct machine machine;
-    const struct http_service *service;
+    struct http_service *service;
     const struct http_wire *wire;
     void *owner;
     const char *address;
@@ -64,7 +65,9 @@ struct http_connection {
     struct buf *held;              /* input of before */
     uint64_t deadline_ms;
     uint64_t moved_ms; /* when the peer has last taken bytes */
-    size_t waited;     /* bytes then */
+    uint64_t sent;     /* bytes given to the wire */
+    uint64_t taken;    /* of these, those that did not wait at the last tick */
+    size_t waiting;    /* as the service has counted it */
     enum http_gone why;
     bool ends;       /* the answer is the last of the connection */
     bool is_old;     /* the peer speaks HTTP/1.0 */
@@ -79,14 +82,22 @@ struct http_connection {
 /* Something was noted: the connection runs soon, or goes round once more. */
 void http_connection_stir(struct http_connection *connection);
 
+/* All bytes for the peer go this way. */
+void http_connection_send(struct http_connection *connection,
+                          struct http_bytes *bytes, struct view part);
+
+/* Counts what waits for the peer, which it returns. */
+size_t http_connection_count(struct http_connection *connection);
+
 /* -------- http_body.c */
 /* Hands the head's text to llhttp, which will frame the body. False: it refuses
  * what http_head_parse() has taken, or reads it in another way. */
 bool http_body_begin(struct http_exchange *request, struct err *err);
 /* Takes of bytes what belongs to the body. False with err and status: the body
- * is malformed or too long. */
+ * is malformed or too long, or there is no memory left for it. */
 bool http_body_feed(struct http_exchange *request, struct view *bytes,
                     unsigned int *status, struct err *err);
+void http_body_free(struct http_exchange *request);
 bool http_body_is_slow(const struct http_exchange *request);
 
 /* -------- http_answer.c */

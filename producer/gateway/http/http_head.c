@@ -117,12 +117,6 @@ static bool head_is_token(struct view text)
     return text.len > 0;
 }
 
-static bool same_word(struct view text, const char *word)
-{
-    return text.len == strlen(word) &&
-           strncasecmp(text.data, word, text.len) == 0;
-}
-
 static bool parse_method(struct http_head *head, struct view word,
                          struct err *err)
 {
@@ -191,7 +185,7 @@ bool http_head_value(const struct http_head *head, const char *name,
 
     *value = (struct view){ "", 0 };
     for (unsigned int i = 0; i < head->field_count; i++) {
-        if (!same_word(head->fields[i].name, name))
+        if (!view_is_caseless(head->fields[i].name, name))
             continue;
         if (seen)
             return err_set(err, ERR_REJECT, "invalid_request",
@@ -205,7 +199,7 @@ bool http_head_value(const struct http_head *head, const char *name,
 static bool has_field(const struct http_head *head, const char *name)
 {
     for (unsigned int i = 0; i < head->field_count; i++)
-        if (same_word(head->fields[i].name, name))
+        if (view_is_caseless(head->fields[i].name, name))
             return true;
     return false;
 }
@@ -216,10 +210,11 @@ static bool lists_word(const struct http_head *head, const char *name,
 {
     for (unsigned int i = 0; i < head->field_count; i++) {
         struct view rest = head->fields[i].value;
-        while (same_word(head->fields[i].name, name) && rest.len > 0) {
+        while (view_is_caseless(head->fields[i].name, name) && rest.len > 0) {
             const char *at = memchr(rest.data, ',', rest.len);
             size_t len = at ? (size_t)(at - rest.data) : rest.len;
-            if (same_word(view_trimmed((struct view){ rest.data, len }), word))
+            if (view_is_caseless(view_trimmed((struct view){ rest.data, len }),
+                                 word))
                 return true;
             len += at ? 1 : 0;
             rest.data += len;
@@ -248,7 +243,7 @@ static bool read_framing(struct http_head *head, struct err *err)
 
     if (has_field(head, "transfer-encoding")) {
         http_head_value(head, "transfer-encoding", &value, NULL);
-        if (head->minor == 0 || !same_word(value, "chunked"))
+        if (head->minor == 0 || !view_is_caseless(value, "chunked"))
             return bad(err, "Transfer-Encoding is not \"chunked\" in HTTP/1.1");
         if (has_field(head, "content-length"))
             return bad(err, "both Transfer-Encoding and Content-Length");
@@ -311,19 +306,18 @@ static bool head_read_target(struct http_head *head, struct err *err)
     return true;
 }
 
+/* Upgrade is only an offer, which is not taken: RFC 9110, section 7.8. */
 static bool read_connection(struct http_head *head, unsigned int *status,
                             struct err *err)
 {
     struct view expect;
 
-    if (has_field(head, "upgrade") || has_field(head, "http2-settings"))
-        return bad(err, "Upgrade is not supported");
     head->keeps_alive = head->minor == 1
                             ? !lists_word(head, "connection", "close")
                             : lists_word(head, "connection", "keep-alive") &&
                                   !lists_word(head, "connection", "close");
     http_head_value(head, "expect", &expect, NULL);
-    if (expect.len > 0 && !same_word(expect, "100-continue")) {
+    if (expect.len > 0 && !view_is_caseless(expect, "100-continue")) {
         *status = 417;
         return bad(err, "Expect is not \"100-continue\"");
     }

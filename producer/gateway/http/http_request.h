@@ -33,7 +33,7 @@ struct http_stream;
 enum http_gone {
     HTTP_GONE_PEER,   /* it closed the connection, or its half of it */
     HTTP_GONE_SLOW,   /* it sent, or read, too slowly */
-    HTTP_GONE_CUT,    /* a follower had queue_bytes waiting for it */
+    HTTP_GONE_CUT,    /* too much waited for it, and for all peers */
     HTTP_GONE_BAD,    /* its body is malformed, or longer than was allowed */
     HTTP_GONE_SERVER, /* the server ends */
 };
@@ -84,7 +84,8 @@ const char *http_request_address(const struct http_exchange *request);
 /* ---------------------------------------------------------------- the body */
 
 /* Collects at most max bytes, and then calls on_end. A longer body is answered
- * with 413, at once if its length was declared. */
+ * with 413, at once if its length was declared; when all bodies together pass
+ * collected_bytes, with 503. */
 void http_body_collect(struct http_exchange *request, size_t max);
 /* Gives the body in pieces of at most HTTP_READ_BYTES; max as above. */
 void http_body_receive(struct http_exchange *request, uint64_t max);
@@ -99,6 +100,8 @@ void http_body_resume(struct http_exchange *request);
 /* -------- http_answer.c */
 /* {"error":{"message":...,"type":...,"param":...,"code":...}} */
 void http_error_write(const struct http_error *error, struct buf *out);
+/* {"error":"<message>"} */
+void http_error_write_short(const char *message, struct buf *out);
 
 /* headers: count pairs beside those that the connection writes itself: Date,
  * Content-Length, Transfer-Encoding, Connection. A name that is no token, or a
@@ -131,9 +134,10 @@ struct http_stream *http_stream_begin(struct http_exchange *request,
                                       unsigned int count, int64_t length,
                                       const struct http_stream_events *events,
                                       void *owner);
-/* Takes a reference of its own. A peer that has bytes waiting, and would have
- * more than queue_bytes of them, is cut: on_gone comes.
- * So a writer of much waits for on_drained. */
+/* Takes a reference of its own. Any size may be sent, but a writer of much
+ * looks at http_stream_waiting(), and goes on at on_drained: when more than
+ * stream_bytes wait for all peers together, one for whom more than queue_bytes
+ * wait is cut: on_gone comes. */
 void http_stream_send(struct http_stream *stream, struct http_bytes *bytes);
 size_t http_stream_waiting(const struct http_stream *stream); /* bytes */
 /* Gives the stream up; no callback comes any more. When a declared length was

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,10 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "producer/gateway/http/http_address.h"
 #include "producer/gateway/http/http_connection.h"
 #include "producer/gateway/http/http_tunnel.h"
 
-enum { TICK_MS = 250, BACKLOG = 1024, ADDRESS_TEXT = 46, BUCKETS = 1024 };
+enum { TICK_MS = 250, BACKLOG = 1024 };
 
 union http_handle {
     uv_handle_t handle;
@@ -35,13 +37,6 @@ struct http_listener {
     struct http_listener *next;
     const struct http_tls *tls; /* NULL: none */
     bool is_tcp;
-};
-
-/* How many connections an address has. */
-struct http_address {
-    struct http_address *next;
-    uint32_t connections;
-    char text[ADDRESS_TEXT];
 };
 
 struct http_socket {
@@ -72,7 +67,7 @@ struct http_server {
     struct http_socket *sockets;
     struct http_socket *stirred, **stirred_end;
     size_t count;
-    struct http_address *addresses[BUCKETS];
+    struct http_addresses *addresses;
     struct http_tunnels *tunnels; /* NULL: nobody speaks TLS */
     bool is_draining;
     bool is_closing;
@@ -98,58 +93,6 @@ static void server_look_at_clock(struct http_server *server)
     clock_gettime(CLOCK_REALTIME, &now);
     server->service.date_s = now.tv_sec;
     server->service.now_ms = uv_now(server->loop);
-}
-
-/* --------------------------------------------------------------- addresses */
-
-static struct http_address **address_place(struct http_server *server,
-                                           const char *text)
-{
-    uint32_t hash = 2166136261U;
-
-    for (const char *at = text; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 16777619U;
-    struct http_address **place = &server->addresses[hash % BUCKETS];
-    while (*place && strcmp((*place)->text, text) != 0)
-        place = &(*place)->next;
-    return place;
-}
-
-static struct http_address *address_take(struct http_server *server,
-                                         const char *text)
-{
-    struct http_address **place = address_place(server, text);
-
-    if (!*place) {
-        *place = server_allocate(sizeof(**place));
-        memcpy((*place)->text, text, strlen(text) + 1);
-    }
-    (*place)->connections++;
-    return *place;
-}
-
-static void address_give(struct http_server *server,
-                         struct http_address *address)
-{
-    if (!address || --address->connections > 0)
-        return;
-    *address_place(server, address->text) = address->next;
-    free(address);
-}
-
-/* Of v6 the network of 64 bits, of which one host may use every address. False:
- * the peer has gone already. */
-static bool address_of(const uv_tcp_t *tcp, char *text)
-{
-    struct sockaddr_storage peer = { 0 };
-    struct in6_addr *v6 = &((struct sockaddr_in6 *)&peer)->sin6_addr;
-    int len = sizeof(peer);
-
-    if (uv_tcp_getpeername(tcp, (struct sockaddr *)&peer, &len) < 0)
-        return false;
-    if (peer.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(v6))
-        memset(&v6->s6_addr[8], 0, 8);
-    return uv_ip_name((struct sockaddr *)&peer, text, ADDRESS_TEXT) == 0;
 }
 
 /* ---------------------------------------------- the wire of http_connection */
@@ -362,7 +305,7 @@ static void on_socket_closed(uv_handle_t *handle)
     if (socket->next)
         socket->next->at = socket->at;
     server->count--;
-    address_give(server, socket->address);
+    http_address_give(server->addresses, socket->address);
     if (socket->connection)
         http_connection_free(socket->connection);
     http_tunnel_free(socket->tunnel);
@@ -389,16 +332,22 @@ static void on_tick(uv_timer_t *timer)
 
 /* ------------------------------------------------------------------ accepts */
 
+/* The kernel takes at most so many bytes beyond what the peer's window has
+ * room for: else it would keep megabytes for a follower that reads nothing. */
+enum { UNSENT_BYTES = 64 << 10 };
+
 static void socket_set_options(const struct http_server *server, uv_tcp_t *tcp)
 {
     unsigned int stall = (unsigned int)server->service.limits.stall_ms;
-    int fd;
+    int fd, unsent = UNSENT_BYTES;
 
     uv_tcp_nodelay(tcp, 1);
     uv_tcp_keepalive(tcp, 1, server->service.limits.probe_s);
-    if (uv_fileno((uv_handle_t *)tcp, &fd) == 0)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &stall,
-                         sizeof(stall));
+    if (uv_fileno((uv_handle_t *)tcp, &fd) < 0)
+        return;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &stall, sizeof(stall));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+                     sizeof(unsent));
 }
 
 /* False: there are too many connections, or this one has gone. */
@@ -406,15 +355,19 @@ static bool socket_is_welcome(struct http_socket *socket, bool is_tcp)
 {
     struct http_server *server = socket->server;
     const struct http_limits *limits = &server->service.limits;
-    char address[ADDRESS_TEXT];
+    struct sockaddr_storage peer = { 0 };
+    char address[HTTP_ADDRESS_TEXT];
+    int len = sizeof(peer);
 
     if (server->is_draining || server->count > limits->connections)
         return false;
     if (!is_tcp)
         return true;
-    if (!address_of(&socket->uv.tcp, address))
+    if (uv_tcp_getpeername(&socket->uv.tcp, (struct sockaddr *)&peer, &len) <
+            0 ||
+        !http_address_text(&peer, address))
         return false;
-    socket->address = address_take(server, address);
+    socket->address = http_address_take(server->addresses, address);
     socket_set_options(server, &socket->uv.tcp);
     return socket->address->connections <= limits->connections_per_address;
 }
@@ -480,6 +433,7 @@ struct http_server *http_server_new(uv_loop_t *loop,
     server->service.limits = *limits;
     server->service.handler = *handler;
     server->stirred_end = &server->stirred;
+    server->addresses = http_addresses_new();
     uv_timer_init(loop, &server->tick);
     uv_idle_init(loop, &server->idle);
     server->tick.data = server;
@@ -561,6 +515,7 @@ static bool listen_tcp(struct http_server *server, const char *address,
                        uint16_t *bound, struct err *err)
 {
     struct sockaddr_storage name = { 0 };
+    char place[HTTP_ADDRESS_TEXT + sizeof("[]:65535")];
     int len = sizeof(name);
 
     if (uv_ip4_addr(address, port, (struct sockaddr_in *)&name) < 0 &&
@@ -570,7 +525,9 @@ static bool listen_tcp(struct http_server *server, const char *address,
     struct http_listener *listener = listener_new(server, true);
     listener->tls = tls;
     int outcome = uv_tcp_bind(&listener->uv.tcp, (struct sockaddr *)&name, 0);
-    if (!listener_open(listener, outcome, address, err))
+    snprintf(place, sizeof(place),
+             name.ss_family == AF_INET ? "%s:%u" : "[%s]:%u", address, port);
+    if (!listener_open(listener, outcome, place, err))
         return false;
     uv_tcp_getsockname(&listener->uv.tcp, (struct sockaddr *)&name, &len);
     if (bound)
@@ -623,7 +580,9 @@ void http_server_drain(struct http_server *server, uint64_t grace_ms,
 
 void http_server_free(struct http_server *server)
 {
-    if (server)
-        http_tunnels_free(server->tunnels);
+    if (!server)
+        return;
+    http_tunnels_free(server->tunnels);
+    http_addresses_free(server->addresses);
     free(server);
 }

@@ -26,7 +26,10 @@ static void send_head(struct http_stream *stream, unsigned int status,
     else if (stream->is_chunked && !http_answer_is_bodyless(status))
         buf_add(&out, VIEW("Transfer-Encoding: chunked\r\n"));
     buf_add(&out, VIEW("\r\n"));
-    http_answer_put(connection, buf_view(&out));
+    if (buf_ok(&out))
+        http_answer_put(connection, buf_view(&out));
+    else
+        http_connection_cut(connection, HTTP_GONE_SERVER);
 }
 
 struct http_stream *http_stream_begin(struct http_exchange *request,
@@ -65,15 +68,16 @@ struct http_stream *http_stream_begin(struct http_exchange *request,
 void http_stream_send(struct http_stream *stream, struct http_bytes *bytes)
 {
     struct http_connection *connection = stream->connection;
+    const struct http_service *service = connection->service;
     struct view part =
         stream->is_chunked ? http_bytes_chunk(bytes) : http_bytes_view(bytes);
     size_t waiting;
 
     if (part.len == 0 || stream->is_silent || connection->is_cut)
         return;
-    waiting = http_stream_waiting(stream);
-    if (waiting > 0 &&
-        waiting + part.len > connection->service->limits.queue_bytes) {
+    waiting = http_connection_count(connection);
+    if (waiting > 0 && waiting + part.len > service->limits.queue_bytes &&
+        service->waiting + part.len > service->limits.stream_bytes) {
         http_connection_cut(connection, HTTP_GONE_CUT);
         return;
     }
@@ -82,8 +86,8 @@ void http_stream_send(struct http_stream *stream, struct http_bytes *bytes)
         return;
     }
     stream->left -= stream->has_length ? part.len : 0;
-    connection->wire->send(connection->owner, bytes, part);
-    if (http_stream_waiting(stream) > 0)
+    http_connection_send(connection, bytes, part);
+    if (http_connection_count(connection) > 0)
         stream->was_full = true;
 }
 

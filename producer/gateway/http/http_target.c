@@ -11,15 +11,6 @@ static bool refuse(struct err *err, const char *why)
                    why);
 }
 
-static int digit_of(char byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    if (byte >= 'a' && byte <= 'f')
-        return byte - 'a' + 10;
-    return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
-}
-
 /* Decodes in place the view, which lies in text; forbidden bytes may not come
  * out of an escape. In a query "+" is a blank. */
 static bool percent_decode(char *text, struct view *view, const char *forbidden,
@@ -34,8 +25,8 @@ static bool percent_decode(char *text, struct view *view, const char *forbidden,
         if (byte == '+' && is_query)
             byte = ' ';
         if (byte == '%') {
-            int high = end - from >= 2 ? digit_of(from[0]) : -1;
-            int low = end - from >= 2 ? digit_of(from[1]) : -1;
+            int high = end - from >= 2 ? byte_hex(from[0]) : -1;
+            int low = end - from >= 2 ? byte_hex(from[1]) : -1;
             if (high < 0 || low < 0)
                 return refuse(err, "\"%\" without two hexadecimal digits");
             byte = (char)(high * 16 + low);

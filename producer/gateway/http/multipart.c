@@ -6,7 +6,6 @@
 #include "producer/gateway/http/multipart.h"
 
 #include <string.h>
-#include <strings.h>
 
 enum {
     PART_DELIMITER, /* the first one, without its CRLF */
@@ -23,12 +22,6 @@ static bool spoiled(struct err *err, const char *why)
 }
 
 /* -------------------------------------------------------------- parameters */
-
-static bool begins_with(struct view text, const char *word)
-{
-    size_t len = strlen(word);
-    return text.len >= len && strncasecmp(text.data, word, len) == 0;
-}
 
 static void skip(struct view *rest, size_t len)
 {
@@ -81,11 +74,6 @@ static bool read_parameter(struct view *rest, struct view *name,
                : multipart_read_bare(rest, out);
 }
 
-static bool multipart_is_name(struct view name, const char *word)
-{
-    return name.len == strlen(word) && begins_with(name, word);
-}
-
 /* ---------------------------------------------------------------- the type */
 
 static bool is_boundary(struct view text)
@@ -112,13 +100,13 @@ bool multipart_init(struct multipart *multipart, struct view type,
 
     *multipart = (struct multipart){ .events = events, .owner = owner };
     buf_init(&multipart->head, MULTIPART_MAX_HEAD);
-    if (!begins_with(type, media))
+    if (!view_starts_caseless(type, media))
         return spoiled(err, "its type is not multipart/form-data");
     skip(&type, sizeof(media) - 1);
     while (type.len > 0) {
         if (!read_parameter(&type, &name, &value))
             return spoiled(err, "its type has a malformed parameter");
-        if (!multipart_is_name(name, "boundary"))
+        if (!view_is_caseless(name, "boundary"))
             continue;
         if (boundaries++ || !is_boundary(buf_view(&value)))
             return spoiled(err, "its boundary is not 1 to 70 of the bytes that "
@@ -157,18 +145,18 @@ static bool read_disposition(struct disposition *found, struct view rest,
     CLEANUP(buf_finish) struct buf value = { .max = MULTIPART_MAX_HEAD };
     struct view name;
 
-    if (found->has_name || !begins_with(rest, "form-data"))
+    if (found->has_name || !view_starts_caseless(rest, "form-data"))
         return spoiled(err, "a part has not one Content-Disposition of "
                             "form-data");
     skip(&rest, sizeof("form-data") - 1);
     while (view_trimmed(rest).len > 0) {
         if (!read_parameter(&rest, &name, &value))
             return spoiled(err, "a part's Content-Disposition is malformed");
-        bool is_file = multipart_is_name(name, "filename");
+        bool is_file = view_is_caseless(name, "filename");
         bool *has = is_file ? &found->has_file : &found->has_name;
-        if (multipart_is_name(name, "filename*"))
+        if (view_is_caseless(name, "filename*"))
             return spoiled(err, "\"filename*\" is not allowed in a form");
-        if (!is_file && !multipart_is_name(name, "name"))
+        if (!is_file && !view_is_caseless(name, "name"))
             continue;
         if (*has || !is_clean(buf_view(&value)))
             return spoiled(err, "a part's name or filename is there twice, or "
@@ -189,10 +177,10 @@ static bool read_line(struct disposition *found, struct view *type,
     if (!is_clean(line) || !memchr(line.data, ':', line.len) ||
         line.data[0] == ' ')
         return spoiled(err, "a part's head has a malformed line");
-    if (begins_with(line, content_type)) {
+    if (view_starts_caseless(line, content_type)) {
         skip(&line, sizeof(content_type) - 1);
         *type = view_trimmed(line);
-    } else if (begins_with(line, disposition)) {
+    } else if (view_starts_caseless(line, disposition)) {
         skip(&line, sizeof(disposition) - 1);
         return read_disposition(found, view_trimmed(line), err);
     }

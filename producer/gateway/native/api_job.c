@@ -26,12 +26,7 @@ uint64_t api_job_number(const redisReply *facts, enum job_fact fact)
 
 int api_job_state(const redisReply *facts)
 {
-    struct view name = api_job_text(facts, FACT_STATE);
-
-    for (int i = 0; job_state_names[i]; i++)
-        if (view_is(name, job_state_names[i]))
-            return i;
-    return -1;
+    return job_state_of(api_job_text(facts, FACT_STATE));
 }
 
 json_t *api_job_json(struct view id, const redisReply *facts)

@@ -1,392 +1,67 @@
 /* files.c - GET /v1/jobs/{id}/files/{name} and .../images/{name}: what a job
- * has made.
- *
- * Models, and code that nobody has read, wrote the names, types and bytes. So
- * nothing of it may run in the origin of the gateway ("Showing what code has
- * made" in schemas/MESSAGES.md): a sandbox without rights, no guessing of
- * types, and a download of all that is not an image of a harmless type. The
- * bytes are compared with their hash before the first one is sent. */
-#include <stdio.h>
+ * has made. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/native/api_job.h"
-#include "producer/gateway/native/blob_memory.h"
-#include "producer/gateway/native/byte_range.h"
+#include "producer/gateway/native/job_file.h"
 #include "producer/gateway/native/native.h"
-#include "schemas/message/limits.h"
 #include "schemas/message/result.h"
 
-/* One that is asked for, from the result to its last byte. */
-struct file_visit {
-    struct blob_memory memory;
-    bool of_images;
-    char sha256[65];
-    char type[MAX_NAME_BYTES + 1];
-    bool is_inline;
-    uint64_t bytes;
-    struct http_stream *stream;
-    struct http_bytes *body; /* NULL: it was sent */
-};
-
-static void visit_free(void *state)
+static void files_answer(struct api_request *request,
+                         struct answered_file *found)
 {
-    struct file_visit *visit = state;
+    const struct job_file *file = request->state;
 
-    http_bytes_free(visit->body);
-    blob_memory_give(&visit->memory);
-    free(visit);
+    found->name = view_of(file->target.name);
+    found->partition = file->partition;
+    file_answer(request, found);
 }
 
-/* ---------------------------------------------------------------- the result
- */
-
-static bool type_is_safe_image(struct view type)
+static void files_refuse(struct api_request *request)
 {
-    static const char *const safe[] = { "image/png", "image/jpeg", "image/gif",
-                                        "image/webp", "image/avif" };
-
-    for (size_t i = 0; i < sizeof(safe) / sizeof(safe[0]); i++)
-        if (view_is(type, safe[i]))
-            return true;
-    return false;
+    api_request_unknown(request, "file", request->params[1]);
 }
 
-/* A type of media as a header may have it: "text/csv". */
-static bool type_is_sound(struct view type)
+static void files_find(struct api_request *request, const redisReply *facts,
+                       enum link_kind kind)
 {
-    size_t slashes = 0;
-
-    for (size_t i = 0; i < type.len; i++) {
-        char byte = type.data[i];
-
-        if (byte == '/')
-            slashes++;
-        else if (!(byte >= 'a' && byte <= 'z') &&
-                 !(byte >= '0' && byte <= '9') && !byte_is_of(byte, "+-._"))
-            return false;
-    }
-    return slashes == 1 && type.len <= MAX_NAME_BYTES;
-}
-
-static bool visit_set(struct file_visit *visit, struct view blob,
-                      struct view type, uint64_t bytes, bool active)
-{
-    if (blob.len == 0)
-        return false; /* it was not kept */
-    view_copy(visit->sha256, sizeof(visit->sha256), blob);
-    visit->is_inline = !active && type_is_safe_image(type);
-    if (!type_is_sound(type))
-        type = VIEW("application/octet-stream");
-    view_copy(visit->type, sizeof(visit->type), type);
-    visit->bytes = bytes;
-    return true;
-}
-
-static bool visit_find_file(struct file_visit *visit,
-                            const struct result *result, struct view name)
-{
-    const struct file_ref *files = result->files.items;
-
-    for (size_t i = 0; i < result->files.count; i++)
-        if (view_equal(files[i].name, name))
-            return visit_set(visit, files[i].blob, files[i].mime,
-                             files[i].bytes, false);
-    return false;
-}
-
-static bool visit_find_part(struct file_visit *visit,
-                            const struct display *display, struct view name)
-{
-    const struct display_part *parts = display->parts.items;
-
-    for (size_t i = 0; i < display->parts.count; i++)
-        if (view_equal(parts[i].name, name))
-            return visit_set(visit, parts[i].blob, parts[i].mime,
-                             parts[i].bytes, parts[i].active);
-    return false;
-}
-
-/* An image of the result, or another form of what a cell displayed. */
-static bool visit_find_image(struct file_visit *visit,
-                             const struct result *result, struct view name)
-{
-    const struct image_ref *images = result->images.items;
-    const struct cell *cells = result->cells.items;
-
-    for (size_t i = 0; i < result->images.count; i++)
-        if (view_equal(images[i].name, name))
-            return visit_set(visit, images[i].blob, images[i].mime,
-                             images[i].bytes, images[i].active);
-    for (size_t i = 0; i < result->cells.count; i++) {
-        const struct display *displays = cells[i].displays.items;
-
-        for (size_t j = 0; j < cells[i].displays.count; j++)
-            if (visit_find_part(visit, &displays[j], name))
-                return true;
-    }
-    return false;
-}
-
-/* ---------------------------------------------------------------- the answer
- */
-
-/* inline, or attachment with the name as RFC 8187 has it. */
-static void write_disposition(struct buf *out, const struct file_visit *visit,
-                              struct view name)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
-
-    buf_printf(out, "%s; filename*=UTF-8''",
-               visit->is_inline ? "inline" : "attachment");
-    for (size_t i = 0; i < name.len; i++)
-        buf_printf(out, byte_is_of(name.data[i], plain) ? "%c" : "%%%02X",
-                   (unsigned char)name.data[i]);
-}
-
-static void on_stream_gone(void *owner, enum http_gone why)
-{
-    (void)why;
-    visit_free(owner);
-}
-
-/* The body is larger than what may wait behind something else: so it is sent
- * when the head has left. */
-static void on_stream_drained(void *owner)
-{
-    struct file_visit *visit = owner;
-
-    if (visit->body && http_stream_waiting(visit->stream) == 0) {
-        http_stream_send(visit->stream, visit->body);
-        http_bytes_free(visit->body);
-        visit->body = NULL;
-    }
-    if (visit->body || http_stream_waiting(visit->stream) > 0)
-        return;
-    http_stream_end(visit->stream);
-    visit_free(visit);
-}
-
-static const struct http_stream_events streamed = { on_stream_gone,
-                                                    on_stream_drained };
-
-enum { MOST_HEADERS = 10 };
-
-struct file_headers {
-    struct http_pair list[MOST_HEADERS];
-    unsigned int count;
-    char etag[80], range[80];
-    struct buf disposition;
-};
-
-static void add_header(struct file_headers *headers, const char *name,
-                       const char *value)
-{
-    headers->list[headers->count++] =
-        (struct http_pair){ view_of(name), view_of(value) };
-}
-
-static void headers_fill(struct file_headers *headers,
-                         const struct file_visit *visit, struct view name)
-{
-    headers->count = 0;
-    buf_init(&headers->disposition, 4 * MAX_FILE_NAME_BYTES + 64);
-    write_disposition(&headers->disposition, visit, name);
-    buf_append(&headers->disposition, "", 1);
-    snprintf(headers->etag, sizeof(headers->etag), "\"%s\"", visit->sha256);
-    add_header(headers, "Content-Type", visit->type);
-    add_header(headers, "Content-Disposition", headers->disposition.data);
-    add_header(headers, "X-Content-Type-Options", "nosniff");
-    add_header(headers, "Content-Security-Policy",
-               "sandbox; default-src 'none'; img-src data:; "
-               "style-src 'unsafe-inline'");
-    add_header(headers, "Cross-Origin-Resource-Policy", "same-site");
-    add_header(headers, "Cache-Control", "private, no-cache");
-    add_header(headers, "ETag", headers->etag);
-    add_header(headers, "Accept-Ranges", "bytes");
-}
-
-/* "" for none, and for a header that is there twice. */
-static struct view header_of(const struct api_request *request,
-                             const char *name)
-{
-    struct view value;
-    struct err err;
-
-    return http_request_value(request->exchange, name, &value, &err)
-               ? value
-               : (struct view){ "", 0 };
-}
-
-static bool has_etag(struct view value, const char *etag)
-{
-    return view_is(value, "*") ||
-           (value.len > 0 && memmem(value.data, value.len, etag, strlen(etag)));
-}
-
-/* The visit then belongs to the stream. */
-static void send_bytes(struct api_request *request, unsigned int status,
-                       const struct file_headers *headers, struct view bytes)
-{
-    struct file_visit *visit = request->state;
-
-    visit->body = http_bytes_new(bytes);
-    request->state = NULL;
-    request->state_free = NULL;
-    visit->stream =
-        api_request_stream(request, status, headers->list, headers->count,
-                           (int64_t)bytes.len, &streamed, visit);
-    on_stream_drained(visit);
-}
-
-static void answer_bytes(struct api_request *request,
-                         struct file_headers *headers, struct view bytes)
-{
-    static const unsigned int statuses[] = {
-        [BYTE_RANGE_ALL] = 200, [BYTE_RANGE_PART] = 206, [BYTE_RANGE_NONE] = 416
-    };
-    const struct file_visit *visit = request->state;
-    struct view wanted = header_of(request, "Range");
-    struct view only_if = header_of(request, "If-Range");
-    struct byte_range range;
-    enum byte_range_kind kind = BYTE_RANGE_ALL;
-
-    if (only_if.len == 0 || view_is(only_if, headers->etag))
-        kind = byte_range_read(wanted, visit->bytes, &range);
-    if (kind == BYTE_RANGE_PART) {
-        snprintf(headers->range, sizeof(headers->range), "bytes %llu-%llu/%llu",
-                 (unsigned long long)range.first,
-                 (unsigned long long)range.last,
-                 (unsigned long long)visit->bytes);
-        add_header(headers, "Content-Range", headers->range);
-        bytes = (struct view){ bytes.data + range.first,
-                               (size_t)(range.last - range.first + 1) };
-    } else if (kind == BYTE_RANGE_NONE) {
-        snprintf(headers->range, sizeof(headers->range), "bytes */%llu",
-                 (unsigned long long)visit->bytes);
-        add_header(headers, "Content-Range", headers->range);
-        bytes.len = 0;
-    }
-    bool is_head =
-        http_request_head(request->exchange)->method == HTTP_METHOD_HEAD;
-
-    if (bytes.len == 0 || is_head)
-        api_request_answer(request, statuses[kind], headers->list,
-                           headers->count, bytes);
-    else
-        send_bytes(request, statuses[kind], headers, bytes);
-}
-
-static void on_blob(struct api_request *request, const redisReply *reply)
-{
-    const struct file_visit *visit = request->state;
-    struct view bytes = reply_view(reply), name = request->params[1];
-    struct file_headers headers;
-    struct err err;
-
-    if (reply->type != REDIS_REPLY_STRING) {
-        api_request_unknown(request, "file", name);
-        return;
-    }
-    if (bytes.len != visit->bytes ||
-        !blob_is_sound(view_of(visit->sha256), bytes)) {
-        err_set(&err, ERR_REJECT, "internal",
-                "the file's bytes in Redis are not those that the job made");
-        api_request_refuse(request, &err);
-        return;
-    }
-    headers_fill(&headers, visit, name);
-    answer_bytes(request, &headers, bytes);
-    buf_finish(&headers.disposition);
-}
-
-/* A client that has the bytes needs no byte of them. */
-static bool is_known_to_client(struct api_request *request)
-{
-    const struct file_visit *visit = request->state;
-    struct file_headers headers;
-    bool known;
-
-    headers_fill(&headers, visit, request->params[1]);
-    known = has_etag(header_of(request, "If-None-Match"), headers.etag);
-    if (known)
-        api_request_answer(request, 304, headers.list, headers.count,
-                           (struct view){ 0 });
-    buf_finish(&headers.disposition);
-    return known;
-}
-
-static void read_blob(struct api_request *request)
-{
-    struct file_visit *visit = request->state;
-    unsigned int partition = api_job_partition(request);
-    struct key key =
-        names_blob(&request->gateway->names, partition, view_of(visit->sha256));
-    struct command command;
-    struct err err;
-
-    if (is_known_to_client(request))
-        return;
-    if (!blob_memory_take(&visit->memory, visit->bytes, &err)) {
-        api_request_refuse(request, &err);
-        return;
-    }
-    command_init(&command, "GET");
-    command_add(&command, key_view(&key));
-    api_request_call(request, partition, &command, on_blob);
-    command_finish(&command);
-}
-
-static void on_result(struct api_request *request, const redisReply *reply)
-{
-    CLEANUP(arena_finish) struct arena arena = { 0 };
-    struct file_visit *visit = request->state;
     struct view name = request->params[1];
-    struct result result;
+    struct job_file *file;
 
-    if (reply->type == REDIS_REPLY_STRING &&
-        message_decode(&schema_result, reply_view(reply), &result, &arena,
-                       NULL) &&
-        (visit->of_images ? visit_find_image(visit, &result, name)
-                          : visit_find_file(visit, &result, name)))
-        read_blob(request);
+    file = calloc(1, sizeof(*file));
+    if (!file)
+        abort();
+    file->target.kind = kind;
+    view_copy(file->target.job, sizeof(file->target.job), request->params[0]);
+    view_copy(file->target.name, sizeof(file->target.name), name);
+    file->partition = api_job_partition(request);
+    file->answer = files_answer;
+    file->refuse = files_refuse;
+    request->state = file;
+    request->state_free = free;
+    if (name.len >= sizeof(file->target.name))
+        files_refuse(request);
     else
-        api_request_unknown(request, "file", name);
+        job_file_find(request, job_state_is_terminal(api_job_state(facts)));
 }
 
 static void file_found(struct api_request *request, const redisReply *facts)
 {
-    struct key key = names_result(&request->gateway->names, request->params[0]);
-    struct command command;
-
-    (void)facts;
-    command_init(&command, "GET");
-    command_add(&command, key_view(&key));
-    api_request_call(request, api_job_partition(request), &command, on_result);
-    command_finish(&command);
+    files_find(request, facts, LINK_FILE);
 }
 
-static void visit_begin(struct api_request *request, bool of_images)
+static void image_found(struct api_request *request, const redisReply *facts)
 {
-    struct file_visit *visit = calloc(1, sizeof(*visit));
-
-    if (!visit)
-        abort();
-    visit->memory.gateway = request->gateway;
-    visit->of_images = of_images;
-    request->state = visit;
-    request->state_free = visit_free;
-    api_job_load(request, file_found);
+    files_find(request, facts, LINK_IMAGE);
 }
 
 void files_read(struct api_request *request)
 {
-    visit_begin(request, false);
+    api_job_load(request, file_found);
 }
 
 void images_read(struct api_request *request)
 {
-    visit_begin(request, true);
+    api_job_load(request, image_found);
 }

@@ -7,6 +7,7 @@
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/followers.h"
+#include "producer/gateway/key_use.h"
 #include "producer/gateway/native/api_job.h"
 #include "producer/gateway/native/native.h"
 #include "schemas/json/convert.h"
@@ -323,9 +324,12 @@ void jobs_approve(struct api_request *request)
 static void on_requeued(struct api_request *request, const redisReply *reply)
 {
     struct err err;
-    bool late;
+    bool late = false;
+    bool is_told = transition_requeued(reply, &late, &err);
 
-    if (!transition_requeued(reply, &late, &err))
+    if (!is_told || late)
+        key_use_drop(request, request->params[0]);
+    if (!is_told)
         api_request_refuse(request, &err);
     else if (late)
         refuse_late(request, "not_dead", "it is not among the dead jobs");
@@ -344,27 +348,44 @@ static void make_ticket(char ticket[33])
         snprintf(ticket + 2 * i, 3, "%02x", random[i]);
 }
 
+/* The limits of the key allow it, or refuse. */
+static void on_retry_limits(void *owner, const struct err *refused)
+{
+    struct api_request *request = owner;
+    struct command command;
+    char ticket[33];
+
+    if (!request->exchange)
+        return;
+    if (refused) {
+        api_request_refuse(request, refused);
+        return;
+    }
+    json_t *json = api_request_object(request);
+
+    make_ticket(ticket);
+    transition_requeue(&command, &request->gateway->names, request->params[0],
+                       json_is_true(json_object_get(json, "anew")),
+                       view_of(ticket));
+    json_decref(json);
+    api_request_call(request, api_job_partition(request), &command,
+                     on_requeued);
+    command_finish(&command);
+}
+
 static void retry_found(struct api_request *request, const redisReply *facts)
 {
     static const char *const known[] = { "anew", NULL };
     json_t *json = api_request_object(request);
     const json_t *anew = json_object_get(json, "anew");
-    struct command command;
-    char ticket[33];
 
     (void)facts;
-    if (json && check_members(request, json, known)) {
-        if (anew && !json_is_boolean(anew)) {
-            api_request_wrong(request, "anew", "anew: should be true or false");
-        } else {
-            make_ticket(ticket);
-            transition_requeue(&command, &request->gateway->names,
-                               request->params[0], json_is_true(anew),
-                               view_of(ticket));
-            api_request_call(request, api_job_partition(request), &command,
-                             on_requeued);
-            command_finish(&command);
-        }
+    if (!json || !check_members(request, json, known)) {
+        /* answered */
+    } else if (anew && !json_is_boolean(anew)) {
+        api_request_wrong(request, "anew", "anew: should be true or false");
+    } else {
+        key_use_add(request, request->params[0], on_retry_limits, request);
     }
     json_decref(json);
 }
@@ -389,14 +410,19 @@ static void on_removed(struct api_request *request, const redisReply *reply)
         api_request_answer(request, 204, NULL, 0, (struct view){ 0 });
 }
 
-static void remove_found(struct api_request *request, const redisReply *facts)
+static void remove_counted(struct api_request *request)
 {
     struct command command;
 
-    (void)facts;
     transition_remove(&command, &request->gateway->names, request->params[0]);
     api_request_call(request, api_job_partition(request), &command, on_removed);
     command_finish(&command);
+}
+
+static void remove_found(struct api_request *request, const redisReply *facts)
+{
+    (void)facts;
+    key_use_count(request, request->params[0], remove_counted);
 }
 
 void jobs_remove(struct api_request *request)

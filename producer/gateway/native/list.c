@@ -67,17 +67,10 @@ static void add_cursor(json_t *json, struct view cursor)
         json_object_set_new(json, "next", json_stringn(text.data, text.len));
 }
 
-static int list_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
 static bool decode_cursor(struct view text, struct buf *cursor)
 {
     for (size_t i = 0; i + 1 < text.len; i += 2) {
-        int high = list_digit(text.data[i]), low = list_digit(text.data[i + 1]);
+        int high = byte_hex(text.data[i]), low = byte_hex(text.data[i + 1]);
         char byte = (char)(high * 16 + low);
 
         if (high < 0 || low < 0)

@@ -1,4 +1,5 @@
-/* native.h - quern's own routes: /v1/jobs and /v1/blobs, /livez and /readyz.
+/* native.h - quern's own routes: /v1/jobs, /v1/links, /v1/exec, /v1/blobs,
+ * /livez and /readyz.
  *
  *   POST   /v1/jobs                     submit
  *   GET    /v1/jobs                     list
@@ -11,6 +12,8 @@
  *   GET    /v1/jobs/{id}/events         follow (server-sent events)
  *   GET    /v1/jobs/{id}/files/{name}   read what a job has made
  *                       /images/{name}
+ *   GET    /v1/links/{token}            the same, for whoever has the link
+ *   POST   /v1/exec                     run code, and wait
  *   POST   /v1/blobs                    write bytes for a job to come
  */
 #ifndef PRODUCER_GATEWAY_NATIVE_H
@@ -40,12 +43,18 @@ void events_follow(struct api_request *request);
 /* -------- explain.c */
 void explain_job(struct api_request *request);
 
+/* -------- exec.c */
+void exec_run(struct api_request *request);
+
 /* -------- blobs.c */
 void blobs_write(struct api_request *request);
 
 /* -------- files.c */
 void files_read(struct api_request *request);
 void images_read(struct api_request *request);
+
+/* -------- links.c */
+void links_read(struct api_request *request);
 
 /* -------- health.c */
 void health_live(struct api_request *request);

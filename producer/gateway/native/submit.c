@@ -10,15 +10,23 @@
 #include "producer/gateway/fleet_links.h"
 #include "producer/gateway/native/api_job.h"
 #include "producer/gateway/native/native.h"
+#include "producer/gateway/submits.h"
 #include "schemas/message/limits.h"
 
-/* What is needed of a draft when Redis has answered. */
 struct sent_job {
+    struct draft draft;
     struct quern_id id;
-    bool fresh;
     bool existed;
     char note[QUERN_NOTE];
 };
+
+static void sent_job_free(void *state)
+{
+    struct sent_job *sent = state;
+
+    draft_finish(&sent->draft);
+    free(sent);
+}
 
 static void on_state(struct api_request *request, const redisReply *reply)
 {
@@ -59,8 +67,8 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
 
     if (lost)
         err = *lost;
-    if (reply &&
-        draft_submitted(reply, sent->fresh, &sent->id, &sent->existed, &err)) {
+    if (reply && draft_submitted(reply, sent->draft.fresh, &sent->id,
+                                 &sent->existed, &err)) {
         ask_state(request);
         return;
     }
@@ -117,42 +125,31 @@ static bool read_key(struct api_request *request, const json_t *json,
     return false;
 }
 
-static void send_draft(struct api_request *request, const struct draft *draft)
-{
-    struct sent_job *sent = calloc(1, sizeof(*sent));
-    unsigned int partition = 0;
-    struct command command;
-
-    if (!sent)
-        abort();
-    sent->id = draft->id;
-    sent->fresh = draft->fresh;
-    draft_note(draft, sent->note);
-    request->state = sent;
-    request->state_free = free;
-    id_parse(view_of(draft->id.text), &partition);
-    draft_command(&command, &request->gateway->names, draft);
-    api_request_ask(request, partition, &command, on_submitted);
-    command_finish(&command);
-}
-
 static void submit_object(struct api_request *request, json_t *json)
 {
     static const struct quern_id none;
-    CLEANUP(draft_finish) struct draft draft = { .fresh = false };
-    CLEANUP(cleanup_free) char *key = NULL;
     const struct draft_finder finder = { fleet_links_find,
                                          request->gateway->links };
+    struct sent_job *sent = calloc(1, sizeof(*sent));
+    CLEANUP(cleanup_free) char *key = NULL;
     struct err err;
 
+    if (!sent)
+        abort();
+    request->state = sent;
+    request->state_free = sent_job_free;
     if (!claim_members(request, json) || !read_key(request, json, &key))
         return;
     const struct quern_submit_options options = { .idempotency_key = key };
 
-    if (draft_read_object(&draft, &finder, json, &options, &none, &err))
-        send_draft(request, &draft);
-    else
+    if (!draft_read_object(&sent->draft, &finder, json, &options, &none,
+                           &err)) {
         api_request_refuse(request, &err);
+        return;
+    }
+    sent->id = sent->draft.id;
+    draft_note(&sent->draft, sent->note);
+    submits_add(request, &sent->draft, on_submitted);
 }
 
 void submit_job(struct api_request *request)

@@ -1,36 +1,14 @@
 /* kept_response.c - a response as Redis has it: what was asked, the job's
  * facts, its result. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "producer/client/fleet.h"
+#include "producer/gateway/link_secret.h"
 #include "producer/gateway/native/api_job.h"
 #include "producer/gateway/openai/openai.h"
 #include "schemas/message/id.h"
 #include "schemas/redis/reply.h"
-
-void openai_refuse(struct api_request *request, unsigned int status,
-                   const char *code, const char *param, const char *format, ...)
-{
-    const struct http_pair type = { VIEW("Content-Type"),
-                                    VIEW("application/json") };
-    CLEANUP(buf_finish) struct buf body = { .max = 4096 };
-    char text[512];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    http_error_write(&(struct http_error){ .status = status,
-                                           .message = text,
-                                           .type = "invalid_request_error",
-                                           .param = param,
-                                           .code = code },
-                     &body);
-    api_request_answer(request, status, &type, 1, buf_view(&body));
-}
 
 /* ------------------------------------------------------------------ asked */
 
@@ -39,28 +17,50 @@ static uint64_t number_of(const json_t *json, const char *name)
     return (uint64_t)json_integer_value(json_object_get(json, name));
 }
 
-void kept_response_init(struct kept_response *kept, struct gateway *gateway,
-                        struct view job, json_t *asked)
+/* Of struct wire_links. */
+static char *kept_response_url(const void *owner, enum wire_link_kind kind,
+                               struct view name)
+{
+    const struct kept_response *kept = owner;
+    char url[LINK_URL_BYTES];
+
+    return file_link_write(kept->gateway, kept->link_base, view_of(kept->job),
+                           kind == WIRE_LINK_IMAGE ? LINK_IMAGE : LINK_FILE,
+                           name, url)
+               ? view_dup(view_of(url))
+               : NULL;
+}
+
+void kept_response_init(struct kept_response *kept,
+                        const struct api_request *request, struct view job,
+                        json_t *asked)
 {
     const json_t *container = json_object_get(asked, "container");
 
-    *kept = (struct kept_response){ .gateway = gateway, .asked = asked };
+    *kept =
+        (struct kept_response){ .gateway = request->gateway, .asked = asked };
+    file_link_base(request, kept->link_base);
+    kept->is_chat = json_object_get(asked, "chat");
+    kept->chat_usage =
+        json_is_true(json_object_get(json_object_get(asked, "chat"), "usage"));
     view_copy(kept->job, sizeof(kept->job), job);
     kept->wire = (struct wire_job){
         .id = view_of(kept->job),
         .container = view_of(
             json_string_value(container) ? json_string_value(container) : ""),
         .background = json_is_true(json_object_get(asked, "background")),
-        .with_outputs = json_is_true(json_object_get(asked, "with_outputs")),
+        .with_outputs = kept->is_chat ||
+                        json_is_true(json_object_get(asked, "with_outputs")),
+        .for_chat = kept->is_chat,
+        .links = { kept_response_url, kept },
         .asked = json_object_get(asked, "asked"),
         .created_at = number_of(asked, "created_at"),
     };
 }
 
-/* False: the text is not what was asked. */
-static bool kept_response_read(struct kept_response *kept,
-                               struct gateway *gateway, struct view job,
-                               struct view text)
+bool kept_response_read(struct kept_response *kept,
+                        const struct api_request *request, struct view job,
+                        struct view text)
 {
     json_t *asked = json_loadb(text.data, text.len, 0, NULL);
 
@@ -68,7 +68,7 @@ static bool kept_response_read(struct kept_response *kept,
         json_decref(asked);
         return false;
     }
-    kept_response_init(kept, gateway, job, asked);
+    kept_response_init(kept, request, job, asked);
     return true;
 }
 
@@ -105,18 +105,25 @@ static void refuse_unknown(struct api_request *request)
                   VIEW_ARG(view_head(load->path, 64)));
 }
 
+static void on_signing(struct api_request *request)
+{
+    const struct response_load *load = request->state;
+
+    load->found(request, NULL);
+}
+
 static void on_asked(struct api_request *request, const redisReply *reply)
 {
     struct response_load *load = request->state;
     char job[37];
 
     memcpy(job, load->kept.job, sizeof(job));
-    if (!kept_response_read(&load->kept, request->gateway, view_of(job),
+    if (!kept_response_read(&load->kept, request, view_of(job),
                             reply_view(reply))) {
         refuse_unknown(request);
         return;
     }
-    load->found(request, NULL);
+    link_secret_load(request, on_signing);
 }
 
 static void on_tenant(struct api_request *request, const redisReply *reply)
@@ -173,17 +180,15 @@ void openai_load(struct api_request *request, api_request_reply *found)
 
 static int state_named(struct view name)
 {
-    for (int i = 0; job_state_names[i]; i++)
-        if (view_is(name, job_state_names[i]))
-            return i;
-    return STATE_IN_PROGRESS;
+    int state = job_state_of(name);
+
+    return state >= 0 ? state : STATE_IN_PROGRESS;
 }
 
-/* bytes: of the result; empty: there is none. */
+/* result: NULL: there is none. */
 static json_t *kept_response_json(const struct kept_response *kept,
-                                  struct view bytes)
+                                  const struct result *result)
 {
-    CLEANUP(arena_finish) struct arena arena = { 0 };
     const struct response_state now = {
         .state = kept->state,
         .finished_at = kept->finished_at,
@@ -191,12 +196,9 @@ static json_t *kept_response_json(const struct kept_response *kept,
         .error_code = view_of(kept->error_code),
         .error_message = VIEW("the result is not kept any more"),
     };
-    struct result result;
 
-    if (job_state_is_terminal(kept->state) && bytes.len > 0 &&
-        message_decode(&schema_result, bytes, &result, &arena, NULL))
-        return response_of_result(&kept->wire, &result, kept->finished_at);
-    return response_object(&kept->wire, &now);
+    return result ? response_of_result(&kept->wire, result, kept->finished_at)
+                  : response_object(&kept->wire, &now);
 }
 
 void kept_response_take(struct kept_response *kept, const redisReply *facts)
@@ -242,8 +244,22 @@ unsigned int kept_response_partition(const struct kept_response *kept)
 
 static void on_result(struct api_request *request, const redisReply *reply)
 {
-    api_request_json(request, 200,
-                     kept_response_json(request->state, reply_view(reply)));
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    const struct kept_response *kept = request->state;
+    struct view bytes = reply_view(reply);
+    struct result result;
+    bool known = job_state_is_terminal(kept->state) && bytes.len > 0 &&
+                 message_decode(&schema_result, bytes, &result, &arena, NULL);
+    json_t *response = kept_response_json(kept, known ? &result : NULL);
+
+    /* Not before: without an answer the client asks once more. */
+    repeat_settle(&kept->repeat, kept->gateway, view_of(kept->job));
+    if (!kept->is_chat) {
+        api_request_json(request, 200, response);
+        return;
+    }
+    chat_show(request, response, known ? &result : NULL);
+    json_decref(response);
 }
 
 static void on_state(struct api_request *request, const redisReply *reply)
@@ -267,4 +283,12 @@ void openai_show(struct api_request *request)
     api_request_call(request, kept_response_partition(kept), &command,
                      on_state);
     command_finish(&command);
+}
+
+void openai_show_new(struct api_request *request)
+{
+    struct kept_response *kept = request->state;
+
+    kept->state = STATE_QUEUED;
+    api_request_json(request, 200, kept_response_json(kept, NULL));
 }

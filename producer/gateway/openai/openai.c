@@ -4,11 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/gateway/key_use.h"
 #include "producer/gateway/native/api_job.h"
+#include "schemas/message/limits.h"
 #include "schemas/redis/operate.h"
 #include "schemas/redis/transition.h"
 
-enum { REQUEST_BYTES = 4 << 20, NO_BYTES = 16 << 10 };
+enum {
+    REQUEST_BYTES = 4 << 20,
+    NO_BYTES = 16 << 10,
+    UPLOAD_BYTES = MAX_FILE_BYTES + (1 << 20), /* with its fields */
+};
 
 /* ------------------------------------------------------------------- read */
 
@@ -105,18 +111,25 @@ static void on_forgotten(struct api_request *request, const redisReply *reply)
     command_finish(&command);
 }
 
-static void delete_found(struct api_request *request, const redisReply *facts)
+static void delete_counted(struct api_request *request)
 {
     const struct kept_response *kept = request->state;
     struct key key = names_asked(&request->gateway->names, view_of(kept->job));
     struct command command;
 
-    (void)facts;
     command_init(&command, "DEL");
     command_add(&command, key_view(&key));
     api_request_call(request, api_job_partition(request), &command,
                      on_forgotten);
     command_finish(&command);
+}
+
+static void delete_found(struct api_request *request, const redisReply *facts)
+{
+    const struct kept_response *kept = request->state;
+
+    (void)facts;
+    key_use_count(request, view_of(kept->job), delete_counted);
 }
 
 static void responses_delete(struct api_request *request)
@@ -131,6 +144,18 @@ static const char *const of_show[] = {
     "include[]", "include",        NULL
 };
 
+static const char *const of_input_items[] = { "limit",     "order",   "after",
+                                              "include[]", "include", NULL };
+
+static const char *const of_pages[] = { "limit", "order", "after", NULL };
+static const char *const of_containers[] = { "limit", "order", "after", "name",
+                                             NULL };
+
+static const char *const of_include[] = { "include[]", "include", NULL };
+
+static const char *const of_files[] = { "limit", "order", "after", "purpose",
+                                        NULL };
+
 static const struct api_route routes[] = {
     { .method = HTTP_METHOD_POST,
       .pattern = "/v1/responses",
@@ -138,11 +163,34 @@ static const struct api_route routes[] = {
       .handle = responses_create,
       .body = ROUTE_JSON_NEEDED,
       .max_body = REQUEST_BYTES },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/chat/completions",
+      .scope = SCOPE_SUBMIT,
+      .handle = chat_create,
+      .body = ROUTE_JSON_NEEDED,
+      .max_body = REQUEST_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/models",
+      .scope = SCOPE_READ,
+      .handle = models_list },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/models/{id}",
+      .scope = SCOPE_READ,
+      .handle = models_show },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/models/{owner}/{id}",
+      .scope = SCOPE_READ,
+      .handle = models_show },
     { .method = HTTP_METHOD_GET,
       .pattern = "/v1/responses/{id}",
       .scope = SCOPE_READ,
       .handle = responses_show,
       .query = of_show },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/responses/{id}/input_items",
+      .scope = SCOPE_READ,
+      .handle = responses_input_items,
+      .query = of_input_items },
     { .method = HTTP_METHOD_DELETE,
       .pattern = "/v1/responses/{id}",
       .scope = SCOPE_SUBMIT,
@@ -153,6 +201,108 @@ static const struct api_route routes[] = {
       .handle = responses_cancel,
       .body = ROUTE_JSON,
       .max_body = NO_BYTES },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/conversations",
+      .scope = SCOPE_SUBMIT,
+      .handle = conversations_create,
+      .body = ROUTE_JSON,
+      .max_body = REQUEST_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/conversations/{id}",
+      .scope = SCOPE_READ,
+      .handle = conversations_show },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/conversations/{id}",
+      .scope = SCOPE_SUBMIT,
+      .handle = conversations_update,
+      .body = ROUTE_JSON_NEEDED,
+      .max_body = NO_BYTES },
+    { .method = HTTP_METHOD_DELETE,
+      .pattern = "/v1/conversations/{id}",
+      .scope = SCOPE_SUBMIT,
+      .handle = conversations_delete },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/conversations/{id}/items",
+      .scope = SCOPE_READ,
+      .handle = conversations_list_items,
+      .query = of_input_items },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/conversations/{id}/items",
+      .scope = SCOPE_SUBMIT,
+      .handle = conversations_add_items,
+      .body = ROUTE_JSON_NEEDED,
+      .max_body = REQUEST_BYTES,
+      .query = of_include },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/conversations/{id}/items/{item}",
+      .scope = SCOPE_READ,
+      .handle = conversations_show_item,
+      .query = of_include },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/containers",
+      .scope = SCOPE_SUBMIT,
+      .handle = containers_create,
+      .body = ROUTE_JSON_NEEDED,
+      .max_body = NO_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/containers",
+      .scope = SCOPE_READ,
+      .handle = containers_list,
+      .query = of_containers },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/containers/{id}",
+      .scope = SCOPE_READ,
+      .handle = containers_show },
+    { .method = HTTP_METHOD_DELETE,
+      .pattern = "/v1/containers/{id}",
+      .scope = SCOPE_SUBMIT,
+      .handle = containers_delete },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/containers/{id}/files",
+      .scope = SCOPE_SUBMIT,
+      .handle = container_files_create,
+      .body = ROUTE_FORM_JSON,
+      .max_body = UPLOAD_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/containers/{id}/files",
+      .scope = SCOPE_READ,
+      .handle = container_files_list,
+      .query = of_pages },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/containers/{id}/files/{file}",
+      .scope = SCOPE_READ,
+      .handle = container_files_show },
+    { .method = HTTP_METHOD_DELETE,
+      .pattern = "/v1/containers/{id}/files/{file}",
+      .scope = SCOPE_SUBMIT,
+      .handle = container_files_delete },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/containers/{id}/files/{file}/content",
+      .scope = SCOPE_READ,
+      .handle = container_files_content },
+    { .method = HTTP_METHOD_POST,
+      .pattern = "/v1/files",
+      .scope = SCOPE_SUBMIT,
+      .handle = openai_files_create,
+      .body = ROUTE_FORM,
+      .max_body = UPLOAD_BYTES },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/files",
+      .scope = SCOPE_READ,
+      .handle = openai_files_list,
+      .query = of_files },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/files/{id}",
+      .scope = SCOPE_READ,
+      .handle = openai_files_show },
+    { .method = HTTP_METHOD_DELETE,
+      .pattern = "/v1/files/{id}",
+      .scope = SCOPE_SUBMIT,
+      .handle = openai_files_delete },
+    { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/files/{id}/content",
+      .scope = SCOPE_READ,
+      .handle = openai_files_content },
 };
 
 const struct route_table openai_routes = {

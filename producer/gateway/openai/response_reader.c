@@ -1,51 +1,50 @@
 /* response_reader.c - a client that waits for a response, or has it streamed.
  */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "producer/client/fleet.h"
+#include "producer/gateway/chat/chat_stream.h"
 #include "producer/gateway/fleet_links.h"
 #include "producer/gateway/followers.h"
 #include "producer/gateway/http/event_stream.h"
+#include "producer/gateway/openai/left_jobs.h"
 #include "producer/gateway/openai/openai.h"
 #include "producer/gateway/responses/response_stream.h"
+#include "schemas/json/convert.h"
 #include "schemas/redis/reply.h"
-#include "schemas/redis/transition.h"
+#include "schemas/service/alarm.h"
 #include "schemas/service/log.h"
 
-enum { ENOUGH_BYTES = 16 << 10 }; /* that wait for one who is behind */
-
-/* The client has gone, and nobody else can read the response. */
-static void cancel_job(const struct kept_response *kept)
-{
-    struct command command;
-    struct err err;
-
-    transition_cancel(&command, &kept->gateway->names, view_of(kept->job),
-                      VIEW("its client went away"));
-    if (!fleet_links_call(kept->gateway->links, kept_response_partition(kept),
-                          &command, NULL, NULL, &err))
-        log_line("response.not_cancelled", "{s:s, s:s}", "job", kept->job,
-                 "why", err.text);
-    command_finish(&command);
-}
+enum {
+    ENOUGH_BYTES = 16 << 10, /* that wait for one who is behind */
+    AGAIN_MS = 250,
+    MOST_TRIES = 240, /* a minute */
+};
 
 /* -------------------------------------------------------------- streaming */
 
 struct response_reader {
     struct kept_response *kept;
     struct response_stream *fold;
+    struct chat_stream chat;    /* behind it, when it is a chat */
     struct http_stream *stream; /* NULL: the client has gone */
     struct job_follower *follower;
     int64_t after;
     bool foreground;
-    uint64_t last; /* seq of the job's last event; 0: it has not ended */
+    bool has_events;     /* something of the job's events was there */
+    uint64_t last;       /* seq of the job's last event; 0: it has not ended */
+    struct alarm *again; /* asks again for how the job has ended */
+    unsigned int tries;  /* of these */
 };
 
 static void reader_free(struct response_reader *reader)
 {
     job_follower_free(reader->follower);
+    alarm_free(reader->again);
     response_stream_free(reader->fold);
+    chat_stream_finish(&reader->chat);
     kept_response_finish(reader->kept);
     free(reader->kept);
     free(reader);
@@ -59,6 +58,21 @@ static void reader_send(struct response_reader *reader,
     http_bytes_free(bytes);
 }
 
+/* What is not UTF-8 was mended when it was read from Redis. */
+static void send_json(struct response_reader *reader, struct view type,
+                      const json_t *json)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
+
+    json_add_text(&text, json);
+    reader_send(reader, event_stream_event(type, buf_view(&text), NULL));
+}
+
+static void on_chunk(void *owner, const json_t *json)
+{
+    send_json(owner, VIEW(""), json);
+}
+
 static void on_wire(void *owner, uint64_t sequence, const char *type,
                     const json_t *json)
 {
@@ -66,8 +80,11 @@ static void on_wire(void *owner, uint64_t sequence, const char *type,
 
     if ((int64_t)sequence <= reader->after)
         return;
-    CLEANUP(cleanup_free) char *text = json_dumps(json, JSON_COMPACT);
-    reader_send(reader, event_stream_event(view_of(type), view_of(text), NULL));
+    if (reader->kept->is_chat) {
+        chat_stream_event(&reader->chat, type, json);
+        return;
+    }
+    send_json(reader, view_of(type), json);
 }
 
 static void reader_end(struct response_reader *reader)
@@ -78,28 +95,64 @@ static void reader_end(struct response_reader *reader)
     reader_free(reader);
 }
 
+static void reader_break_off(struct response_reader *reader,
+                             const struct err *why)
+{
+    log_line("response.failed", "{s:s, s:s}", "job", reader->kept->job, "why",
+             why->text);
+    if (reader->stream)
+        http_stream_end(reader->stream);
+    reader_free(reader);
+}
+
+/* Redis is away, or fails over, just as the job has ended: it is asked once
+ * more, since what it would have said is the end of the stream. */
+static void reader_ask_later(struct response_reader *reader,
+                             const struct err *why)
+{
+    if (!reader->stream || ++reader->tries > MOST_TRIES)
+        reader_break_off(reader, why);
+    else
+        alarm_set(reader->again, AGAIN_MS);
+}
+
+/* Whether there is an answer; false: it is asked for again. */
+static bool reader_has(struct response_reader *reader, const redisReply *reply,
+                       const struct err *why)
+{
+    struct err err = { 0 };
+
+    if (!reply)
+        err = *why;
+    if (reply && reply_ok(reply, &err))
+        return true;
+    reader_ask_later(reader, &err);
+    return false;
+}
+
 static void on_result(void *owner, const redisReply *reply,
                       const struct err *why)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     struct response_reader *reader = owner;
     const struct kept_response *kept = reader->kept;
-    struct view bytes = { "", 0 };
     struct result result;
     bool known;
 
-    (void)why;
-    if (reply && reply->type == REDIS_REPLY_STRING)
-        bytes = reply_view(reply);
-    known = bytes.len > 0 &&
-            message_decode(&schema_result, bytes, &result, &arena, NULL);
+    if (!reader_has(reader, reply, why))
+        return;
+    known = reply->type == REDIS_REPLY_STRING &&
+            message_decode(&schema_result, reply_view(reply), &result, &arena,
+                           NULL);
+    reader->chat.result = known ? &result : NULL;
+    if (known && !reader->has_events)
+        response_stream_replay(reader->fold, &result);
     response_stream_end(reader->fold, reader->last, kept->state,
                         known ? &result : NULL, kept->finished_at);
     reader_end(reader);
 }
 
-/* False: Redis is away, and the stream breaks off. */
-static bool reader_call(struct response_reader *reader, struct command *command,
+static void reader_call(struct response_reader *reader, struct command *command,
                         link_done *done)
 {
     const struct kept_response *kept = reader->kept;
@@ -109,12 +162,8 @@ static bool reader_call(struct response_reader *reader, struct command *command,
                          command, done, reader, &err);
 
     command_finish(command);
-    if (sent)
-        return true;
-    if (reader->stream)
-        http_stream_end(reader->stream);
-    reader_free(reader);
-    return false;
+    if (!sent)
+        reader_ask_later(reader, &err);
 }
 
 static void on_facts(void *owner, const redisReply *reply,
@@ -123,19 +172,19 @@ static void on_facts(void *owner, const redisReply *reply,
     struct response_reader *reader = owner;
     struct command command;
 
-    (void)why;
-    if (reply)
-        kept_response_take(reader->kept, reply);
+    if (!reader_has(reader, reply, why))
+        return;
+    kept_response_take(reader->kept, reply);
     kept_response_ask_result(reader->kept, &command);
     reader_call(reader, &command, on_result);
 }
 
 /* The job has ended: what it used, and how, is in its facts and result. */
-static void reader_finish(struct response_reader *reader)
+static void reader_finish(void *owner)
 {
+    struct response_reader *reader = owner;
     struct command command;
 
-    reader->follower = NULL;
     kept_response_ask(reader->kept, &command);
     reader_call(reader, &command, on_facts);
 }
@@ -148,22 +197,23 @@ static void on_bytes(void *owner, struct view bytes, bool is_last)
 
     if (bytes.len > 0 && event_decode(&event, bytes, &arena, NULL)) {
         reader->last = event.seq;
-        response_stream_event(reader->fold, &event);
+        /* When nothing is left of them, the result stands for all events. */
+        reader->has_events |= !is_last && !view_is(event.type, "gap");
+        if (reader->has_events)
+            response_stream_event(reader->fold, &event);
     }
-    if (is_last)
+    if (is_last) {
+        reader->follower = NULL;
         reader_finish(reader);
+    }
 }
 
 static void on_failed(void *owner, const struct err *why)
 {
     struct response_reader *reader = owner;
 
-    log_line("response.failed", "{s:s, s:s}", "job", reader->kept->job, "why",
-             why->text);
-    if (reader->stream)
-        http_stream_end(reader->stream);
     reader->follower = NULL;
-    reader_free(reader);
+    reader_break_off(reader, why);
 }
 
 static bool reader_may_send(void *owner)
@@ -194,10 +244,14 @@ static void on_stream_gone(void *owner, enum http_gone why)
     struct response_reader *reader = owner;
 
     reader->stream = NULL;
-    if (!reader->follower)
-        return; /* the job has ended; its result is on its way */
+    if (!reader->follower) { /* the job has ended; its result is on its way */
+        if (alarm_is_set(reader->again))
+            reader_free(reader);
+        return;
+    }
     if (reader->foreground && why != HTTP_GONE_SERVER)
-        cancel_job(reader->kept);
+        left_jobs_add(reader->kept->gateway->left_jobs,
+                      view_of(reader->kept->job), &reader->kept->repeat);
     reader_free(reader);
 }
 
@@ -232,12 +286,20 @@ void response_reader_stream(struct api_request *request,
     *reader = (struct response_reader){ .kept = kept,
                                         .after = after,
                                         .foreground = foreground };
+    reader->chat = (struct chat_stream){ .with_usage = kept->chat_usage,
+                                         .job = &kept->wire,
+                                         .sink = on_chunk,
+                                         .owner = reader };
+    reader->again = alarm_new(kept->gateway->loop, reader_finish, reader);
     reader->fold = response_stream_new(&kept->wire, &options, on_wire, reader);
     reader->follower = job_follower_new(
         kept->gateway->followers, view_of(kept->job), 0, &followed, reader);
     reader->stream = api_request_stream(request, 200, headers,
                                         sizeof(headers) / sizeof(headers[0]),
                                         HTTP_CHUNKED, &streamed, reader);
+    /* A client does not repeat a request whose answer has begun. */
+    repeat_settle(&kept->repeat, kept->gateway, view_of(kept->job));
+    kept->repeat = (struct repeat){ .count = 0 };
 }
 
 /* ---------------------------------------------------------------- waiting */
@@ -255,7 +317,8 @@ static void wait_free(void *state)
     struct response_wait *wait = state;
 
     if (wait->follower)
-        cancel_job(&wait->kept);
+        left_jobs_add(wait->kept.gateway->left_jobs, view_of(wait->kept.job),
+                      &wait->kept.repeat);
     job_follower_free(wait->follower);
     kept_response_finish(&wait->kept);
     free(wait);
@@ -293,8 +356,9 @@ void response_reader_wait(struct api_request *request)
 
     if (!wait)
         abort();
-    kept_response_init(&wait->kept, kept->gateway, view_of(kept->job),
+    kept_response_init(&wait->kept, request, view_of(kept->job),
                        json_incref(kept->asked));
+    wait->kept.repeat = kept->repeat;
     request->state_free(request->state);
     wait->request = request;
     request->state = wait;

@@ -122,6 +122,20 @@ bool operate_switch(struct operate_call *call, const char *name, bool *value)
            operate_wrong(call, "bad_field", "%s: must be true or false", name);
 }
 
+bool operate_number(struct operate_call *call, const char *name, uint64_t max,
+                    uint64_t *number)
+{
+    const json_t *member = json_object_get(call->body, name);
+    json_int_t value = json_integer_value(member);
+
+    *number = value > 0 ? (uint64_t)value : 0;
+    return !member ||
+           (json_is_integer(member) && value >= 0 && *number <= max) ||
+           operate_wrong(call, "bad_field",
+                         "%s: must be a whole number, 0 to %llu", name,
+                         (unsigned long long)max);
+}
+
 bool operate_only(struct operate_call *call, const char *const *names)
 {
     const char *name;
@@ -142,37 +156,55 @@ bool operate_only(struct operate_call *call, const char *const *names)
 }
 
 /* False: answered. */
+static bool read_query_name(struct api_request *request, const char *name,
+                            char text[QUERN_NAME])
+{
+    struct view value = api_request_query(request, name);
+
+    view_copy(text, QUERN_NAME, value);
+    if (value.len < QUERN_NAME)
+        return true;
+    api_request_wrong(request, name,
+                      "%s has %zu bytes, at most %d are possible", name,
+                      value.len, QUERN_NAME - 1);
+    return false;
+}
+
+/* False: answered. */
 static bool read_words(struct api_request *request, struct operate_call *call)
 {
-    struct view queue = api_request_query(request, "queue");
     struct view name = request->params[0];
 
-    if (queue.len >= sizeof(call->queue)) {
-        api_request_wrong(request, "queue",
-                          "queue has %zu bytes, at most %d are possible",
-                          queue.len, QUERN_NAME - 1);
+    if (!read_query_name(request, "queue", call->queue) ||
+        !read_query_name(request, "tenant", call->of_tenant) ||
+        !read_query_name(request, "span", call->span))
         return false;
-    }
-    view_copy(call->queue, sizeof(call->queue), queue);
     if (name.len >= sizeof(call->name)) {
         api_request_unknown(request, "name", name);
         return false;
     }
     view_copy(call->name, sizeof(call->name), name);
     snprintf(call->tenant, sizeof(call->tenant), "%s", request->caller.tenant);
+    call->scopes = request->caller.scopes;
     return true;
 }
 
+/* False: answered, and the call is freed. */
 static bool operation_read(struct api_request *request,
                            struct operate_call *call)
 {
+    json_t *body;
+
     if (!read_words(request, call) ||
         !api_request_number(request, "since", 0, MAX_COUNT, &call->since) ||
         !api_request_number(request, "skip", 0, MAX_COUNT, &call->skip) ||
         !api_request_number(request, "limit", LIMIT, MAX_LIMIT, &call->limit))
         return false;
-    call->body = api_request_object(request);
-    return call->body != NULL;
+    body = api_request_object(request);
+    if (!body)
+        return false;
+    call->body = body;
+    return true;
 }
 
 void operate_call(struct api_request *request, operate_run *run,

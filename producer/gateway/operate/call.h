@@ -17,9 +17,11 @@ struct operate_call {
     char name[3 * QUERN_NAME];   /* the first parameter of the path; longer
                                     ones are refused as unknown */
     char queue[QUERN_NAME];      /* of the query; "": none */
+    char of_tenant[QUERN_NAME];  /* likewise */
+    char span[QUERN_NAME];       /* likewise */
     char tenant[QUERN_NAME];     /* the caller's */
     uint64_t since, skip, limit; /* of the query */
-    bool may_operate;            /* and may see other tenants */
+    unsigned int scopes;         /* likewise */
     json_t *body;                /* the object of the body; {}: there is none */
     const char *act;             /* NULL, or what the audit line says */
 
@@ -54,6 +56,9 @@ bool operate_text(struct operate_call *call, const char *name,
                   const char **text);
 /* The same; false when it is absent. */
 bool operate_switch(struct operate_call *call, const char *name, bool *value);
+/* A whole number; 0 when it is absent. False: it is another one. */
+bool operate_number(struct operate_call *call, const char *name, uint64_t max,
+                    uint64_t *number);
 /* False: the body has a member beside these; ends in NULL. */
 bool operate_only(struct operate_call *call, const char *const *names);
 

@@ -1,6 +1,7 @@
 /* operate.h - the routes of operators: what `quern queue`, `worker`, `dead`,
- * `schedule`, `tenant`, `endpoint` and `session` do, over HTTP.
+ * `schedule`, `tenant`, `endpoint`, `session`, `key` and `hook` do, over HTTP.
  *
+ *   GET    /v1/overview                 what the fleet does, and did
  *   GET    /v1/queues                   all queues, with their counts
  *   GET    /v1/queues/{name}            one, with the limits of its tenants
  *   PATCH  /v1/queues/{name}            set its settings; "" removes one
@@ -22,6 +23,16 @@
  *   POST   /v1/schedules/{name}/pause   submit nothing; again; a job now
  *                              /resume
  *                              /run
+ *   GET    /v1/keys                     all keys, or those of a tenant
+ *   POST   /v1/keys                     make one; the answer has it, once
+ *   POST   /v1/keys/{id}/rotate         make another one in its place
+ *   DELETE /v1/keys/{id}                remove one
+ *   GET    /v1/hooks                    the tenant's webhooks
+ *   POST   /v1/hooks                    add one; the answer has its secret
+ *   POST   /v1/hooks/{id}/rotate        another secret; the old one ends
+ *                        /enable        use it again
+ *                        /test          send it a request
+ *   DELETE /v1/hooks/{id}               remove one
  *   GET    /v1/scale                    one number for an autoscaler
  *   GET    /v1/sessions                 the tenant's sessions
  *   GET    /v1/sessions/{name}          one
@@ -47,6 +58,9 @@ void queues_purge(struct api_request *request);
 void queues_scale(struct api_request *request);
 void queues_tenants(struct api_request *request);
 
+/* -------- overview.c */
+void overview_show(struct api_request *request);
+
 /* -------- fleet.c */
 void fleet_workers(struct api_request *request);
 void fleet_drain(struct api_request *request);
@@ -67,5 +81,19 @@ void schedules_remove(struct api_request *request);
 void schedules_pause(struct api_request *request);
 void schedules_resume(struct api_request *request);
 void schedules_run(struct api_request *request);
+
+/* -------- keys.c */
+void keys_list(struct api_request *request);
+void keys_add(struct api_request *request);
+void keys_rotate(struct api_request *request);
+void keys_remove(struct api_request *request);
+
+/* -------- hooks.c */
+void hooks_list(struct api_request *request);
+void hooks_add(struct api_request *request);
+void hooks_rotate(struct api_request *request);
+void hooks_enable(struct api_request *request);
+void hooks_test(struct api_request *request);
+void hooks_remove(struct api_request *request);
 
 #endif

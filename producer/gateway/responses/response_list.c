@@ -221,6 +221,20 @@ static void input_add_output(struct input_writer *writer, const json_t *message)
                                                 : input_parts(content, false));
 }
 
+json_t *response_without_instructions(const json_t *messages)
+{
+    json_t *rest = json_array(), *message;
+    size_t i;
+
+    json_array_foreach(messages, i, message) {
+        const json_t *role = json_object_get(message, "role");
+
+        if (i > 0 || !view_is(body_string(role), "system"))
+            json_array_append(rest, message);
+    }
+    return rest;
+}
+
 json_t *response_input_items(const struct wire_job *job, const json_t *messages)
 {
     struct input_writer writer = { job, json_array(), json_array() };
@@ -243,16 +257,30 @@ json_t *response_input_items(const struct wire_job *job, const json_t *messages)
 /* ------------------------------------------------------------------ the rest
  */
 
-bool response_item_job(struct view id, char job[37])
+/* Where the digits of the job begin; 0: it is no id of an item. */
+static size_t item_id_digits(struct view id)
 {
     static const char *const prefixes[] = { "msg_", "rs_", "fc_", "fco_",
                                             "ci_",  "ws_", NULL };
-    char response[RESPONSE_ID_BYTES];
-    size_t skip = 0;
 
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (view_starts(id, *prefix))
-            skip = strlen(*prefix);
+            return strlen(*prefix);
+    return 0;
+}
+
+bool response_item_is_input(struct view id)
+{
+    size_t place = item_id_digits(id) + 32;
+
+    return id.len > place && id.data[place] == 'i';
+}
+
+bool response_item_job(struct view id, char job[37])
+{
+    char response[RESPONSE_ID_BYTES];
+    size_t skip = item_id_digits(id);
+
     if (skip == 0 || id.len < skip + 32 + 4)
         return false;
     snprintf(response, sizeof(response), "resp_%.32s", id.data + skip);

@@ -31,6 +31,11 @@ bool response_page_read(struct response_page *page, struct view limit,
 json_t *response_input_items(const struct wire_job *job,
                              const json_t *messages);
 
+/* The messages of a conversation for whoever goes on with it: instructions (a
+ * system message at the head) are of one response, and left out. A new
+ * reference. messages: NULL: there are none. */
+json_t *response_without_instructions(const json_t *messages);
+
 /* {"object": "list", "data", "first_id", "last_id", "has_more"}, a new
  * reference. items: in ascending order, each with an id. NULL: no item has the
  * id of after; refused. */
@@ -40,6 +45,9 @@ json_t *response_list(const json_t *items, const struct response_page *page,
 /* The job of an item, by any id that it may have: that of the input, or of the
  * output. False: it is no such id. */
 bool response_item_job(struct view id, char job[37]);
+/* The id, of which response_item_job() is true, is of an item that the response
+ * was given, not of one that it made. */
+bool response_item_is_input(struct view id);
 
 /* What DELETE answers: a new reference. */
 json_t *response_deleted(struct view job);

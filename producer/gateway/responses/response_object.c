@@ -130,26 +130,30 @@ static json_t *usage_of(const struct usage *usage)
                      "total_tokens", input + output);
 }
 
-/* What is said of a request that asked nothing of it. */
+/* What is said of a request that asked nothing of it: made once, for all. */
 static json_t *response_defaults(void)
 {
-    return json_pack(
-        "{s:n, s:n, s:n, s:s, s:b, s:n, s:{s:n, s:n}, s:s, s:b, s:f, "
-        "s:{s:{s:s}}, s:s, s:[], s:i, s:f, s:s, s:n, s:{}, s:n, s:f, s:f}",
-        "instructions", "max_output_tokens", "max_tool_calls", "model",
-        "default", "parallel_tool_calls", 1, "previous_response_id",
-        "reasoning", "effort", "summary", "service_tier", "default", "store", 1,
-        "temperature", 1.0, "text", "format", "type", "text", "tool_choice",
-        "auto", "tools", "top_logprobs", 0, "top_p", 1.0, "truncation",
-        "disabled", "user", "metadata", "conversation", "presence_penalty", 0.0,
-        "frequency_penalty", 0.0);
+    static json_t *defaults;
+
+    if (!defaults)
+        defaults = json_pack(
+            "{s:n, s:n, s:n, s:s, s:b, s:n, s:{s:n, s:n}, s:s, s:b, s:f, "
+            "s:{s:{s:s}}, s:s, s:[], s:i, s:f, s:s, s:n, s:{}, s:n, s:f, s:f}",
+            "instructions", "max_output_tokens", "max_tool_calls", "model",
+            "default", "parallel_tool_calls", 1, "previous_response_id",
+            "reasoning", "effort", "summary", "service_tier", "default",
+            "store", 1, "temperature", 1.0, "text", "format", "type", "text",
+            "tool_choice", "auto", "tools", "top_logprobs", 0, "top_p", 1.0,
+            "truncation", "disabled", "user", "metadata", "conversation",
+            "presence_penalty", 0.0, "frequency_penalty", 0.0);
+    return defaults;
 }
 
 json_t *response_object(const struct wire_job *job,
                         const struct response_state *state)
 {
     char id[RESPONSE_ID_BYTES];
-    json_t *object, *rest = response_defaults();
+    json_t *object;
 
     response_id_write(id, job->id);
     object = json_pack(
@@ -164,9 +168,8 @@ json_t *response_object(const struct wire_job *job,
         "output", state->output ? state->output : json_array(), "usage",
         usage_of(state->usage));
     if (job->asked)
-        json_object_update(rest, job->asked);
-    json_object_update_missing(object, rest);
-    json_decref(rest);
+        json_object_update_missing(object, job->asked);
+    json_object_update_missing(object, response_defaults());
     return object;
 }
 
@@ -187,15 +190,22 @@ void response_add_logs(struct buf *text, const struct cell *cell)
     add_logs(text, cell->error.traceback);
 }
 
-static json_t *outputs_of(const struct wire_job *job, const struct cell *cell)
+/* cell: NULL: the code was not run; number: of the cell, from 1. */
+static json_t *outputs_of(const struct wire_job *job,
+                          const struct result *result, const struct cell *cell,
+                          uint64_t number)
 {
     CLEANUP(buf_finish) struct buf text = { .max = RESPONSE_MAX_LOGS };
+    const struct image_ref *images = result->images.items;
+    json_t *outputs;
 
-    if (!job->with_outputs)
-        return NULL;
     if (cell)
         response_add_logs(&text, cell);
-    return wire_logs(buf_view(&text));
+    outputs = wire_outputs(job, buf_view(&text));
+    for (size_t i = 0; i < result->images.count; i++)
+        if (images[i].from_cell + 1 == number)
+            wire_add_image(job, outputs, images[i].name);
+    return outputs;
 }
 
 static json_t *code_item(const struct wire_job *job,
@@ -212,7 +222,7 @@ static json_t *code_item(const struct wire_job *job,
     if (cell)
         status = wire_code_status(view_of(cell_status_names[cell->status]));
     return wire_code(job, item->number, status, cell ? cell->code : VIEW(""),
-                     outputs_of(job, cell));
+                     outputs_of(job, result, cell, item->cell));
 }
 
 static json_t *function_item(const struct wire_job *job,

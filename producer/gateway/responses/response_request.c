@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "producer/gateway/responses/request_reader.h"
+#include "producer/gateway/responses/response_list.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/job.h"
@@ -666,20 +667,22 @@ void response_request_attach(struct response_request *request, size_t index,
 /* ------------------------------------------------------------- continuing */
 
 bool response_request_continue(struct response_request *request,
-                               json_t *earlier, struct body_error *error)
+                               json_t *earlier, struct view blob,
+                               struct body_error *error)
 {
     struct body_value root = body_root(request->body, error);
     struct body_value input = body_member(&root, "input");
-    json_t *all = json_array(), *message, *role;
-    size_t i;
+    json_t *all = response_without_instructions(earlier);
+    bool good;
 
-    json_array_foreach(earlier, i, message) {
-        role = json_object_get(message, "role");
-        if (i > 0 || !view_is(body_string(role), "system"))
-            json_array_append(all, message);
-    }
     json_array_extend(all, json_object_get(request->job, "messages"));
-    json_object_set_new(request->job, "messages", all);
-    return request_input_check(all, &input) &&
+    if (blob.len > 0)
+        json_object_set_new(request->job, "earlier",
+                            json_stringn(blob.data, blob.len));
+    else
+        json_object_set(request->job, "messages", all);
+    good = request_input_check(all, &input) &&
            request_check_size(&root, request->job);
+    json_decref(all);
+    return good;
 }

@@ -90,10 +90,13 @@ void response_request_attach(struct response_request *request, size_t index,
                              struct view name, struct view blob,
                              uint64_t bytes);
 
-/* Puts the messages of an earlier conversation before those of the request,
- * without its system message: instructions stand for one response alone. False:
- * a call of it has no output in the request, or the whole is too long. */
+/* The request goes on from an earlier conversation: these messages, without
+ * their system message, since instructions stand for one response alone. blob:
+ * the SHA-256 of the blob that has them, which the job then names; empty: they
+ * are put into the job. False: a call of them has no output in the request, or
+ * the job is too long. */
 bool response_request_continue(struct response_request *request,
-                               json_t *earlier, struct body_error *error);
+                               json_t *earlier, struct view blob,
+                               struct body_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "producer/gateway/responses/response_object.h"
 #include "producer/gateway/responses/stream_item.h"
+#include "schemas/message/limits.h"
 
 enum {
     MOST_FILES = 256,                 /* that wait to be cited */
@@ -253,7 +254,7 @@ static void on_call(struct response_stream *stream,
     struct open_item *item = begin_call(stream, data);
 
     if (item)
-        buf_clear(&item->logs);
+        stream_clear_outputs(item);
 }
 
 static void on_called(struct response_stream *stream,
@@ -275,7 +276,7 @@ static void on_output(struct response_stream *stream,
 {
     struct open_item *item = find_call(stream, data->item);
 
-    if (item && stream->job->with_outputs)
+    if (item && stream->job->with_outputs && !stream->job->for_chat)
         buf_add(&item->logs, data->text);
 }
 
@@ -285,7 +286,7 @@ static void on_cleared(struct response_stream *stream,
     struct open_item *item = find_call(stream, data->item);
 
     if (item)
-        buf_clear(&item->logs);
+        stream_clear_outputs(item);
 }
 
 static void on_file(struct response_stream *stream, struct view name)
@@ -298,6 +299,17 @@ static void on_file(struct response_stream *stream, struct view name)
             return;
     if (name.len > 0 && json_array_size(stream->uncited) < MOST_FILES)
         json_array_append_new(stream->uncited, stream_text(name));
+}
+
+static void on_image(struct response_stream *stream,
+                     const struct event_data *data)
+{
+    struct open_item *item = find_call(stream, data->item);
+
+    on_file(stream, data->image.name);
+    if (item && data->image.name.len > 0 &&
+        json_array_size(item->images) < MAX_IMAGES)
+        stream_add_image(item, data->image.name);
 }
 
 static void take_item_event(struct response_stream *stream,
@@ -320,7 +332,7 @@ static void take_item_event(struct response_stream *stream,
     else if (view_is(event->type, "tool.cleared"))
         on_cleared(stream, data);
     else if (view_is(event->type, "image"))
-        on_file(stream, data->image.name);
+        on_image(stream, data);
     else if (view_is(event->type, "file") && data->file.blob.len > 0)
         on_file(stream, data->file.name);
     else if (view_is(event->type, "tool.started"))
@@ -431,6 +443,7 @@ void response_stream_free(struct response_stream *stream)
     if (!stream)
         return;
     for (size_t i = 0; i < stream->open_count; i++) {
+        json_decref(stream->open[i].images);
         buf_finish(&stream->open[i].text);
         buf_finish(&stream->open[i].logs);
     }

@@ -153,6 +153,7 @@ static void drop_item(struct response_stream *stream, struct open_item *item,
     if (valid)
         stream_keep(stream, item->index, json);
     json_decref(json);
+    json_decref(item->images);
     buf_finish(&item->text);
     buf_finish(&item->logs);
     *item = stream->open[--stream->open_count];
@@ -338,13 +339,38 @@ static void close_reasoning(struct response_stream *stream,
     drop_item(stream, item, json, valid);
 }
 
+void stream_add_image(struct open_item *item, struct view name)
+{
+    if (!item->images)
+        item->images = json_array();
+    json_array_append_new(item->images, stream_text(name));
+}
+
+void stream_clear_outputs(struct open_item *item)
+{
+    buf_clear(&item->logs);
+    json_array_clear(item->images);
+}
+
+static json_t *stream_outputs(const struct response_stream *stream,
+                              const struct open_item *item)
+{
+    json_t *outputs = wire_outputs(stream->job, buf_view(&item->logs)), *name;
+    size_t i;
+
+    json_array_foreach(item->images, i, name)
+        wire_add_image(
+            stream->job, outputs,
+            (struct view){ json_string_value(name), json_string_length(name) });
+    return outputs;
+}
+
 void stream_close_code(struct response_stream *stream, struct open_item *item,
                        const char *status)
 {
-    json_t *outputs =
-        stream->job->with_outputs ? wire_logs(buf_view(&item->logs)) : NULL;
-    json_t *json = wire_code(stream->job, item->number, status,
-                             buf_view(&item->text), outputs);
+    json_t *json =
+        wire_code(stream->job, item->number, status, buf_view(&item->text),
+                  stream_outputs(stream, item));
 
     stream_show(stream, item);
     if (strcmp(status, "incomplete") != 0)

@@ -23,6 +23,7 @@ struct open_item {
     struct buf text; /* message, reasoning: so far; code: the code; search: what
                         is searched for */
     struct buf logs; /* code: what it has printed */
+    json_t *images;  /* code: names of images that it has displayed; or NULL */
 };
 
 struct response_stream {
@@ -78,6 +79,11 @@ uint64_t stream_next_index(struct response_stream *stream, uint64_t number);
 void stream_show(struct response_stream *stream, struct open_item *item);
 /* Puts an item that has ended into the last output. */
 void stream_keep(struct response_stream *stream, uint64_t index, json_t *json);
+
+/* A cell has displayed an image. */
+void stream_add_image(struct open_item *item, struct view name);
+/* What a cell has printed and displayed is void. */
+void stream_clear_outputs(struct open_item *item);
 
 /* The item ends, and is freed. valid: the last output has it. */
 void stream_close_message(struct response_stream *stream,

@@ -107,14 +107,30 @@ const char *wire_code_status(struct view status)
     return by_itself ? "completed" : "failed";
 }
 
-json_t *wire_logs(struct view text)
+json_t *wire_outputs(const struct wire_job *job, struct view logs)
 {
-    json_t *outputs = json_array();
+    json_t *outputs = job->with_outputs ? json_array() : NULL;
 
-    if (text.len > 0)
+    if (logs.len > 0 && !job->for_chat)
         json_array_append_new(outputs, json_pack("{s:s, s:o}", "type", "logs",
-                                                 "logs", wire_text(text)));
+                                                 "logs", wire_text(logs)));
     return outputs;
+}
+
+void wire_add_image(const struct wire_job *job, json_t *outputs,
+                    struct view name)
+{
+    CLEANUP(cleanup_free) char *url = NULL;
+    json_t *image;
+
+    if (outputs && job->links.url)
+        url = job->links.url(job->links.owner, WIRE_LINK_IMAGE, name);
+    if (!url)
+        return;
+    image = json_pack("{s:s, s:s}", "type", "image", "url", url);
+    if (job->for_chat)
+        json_object_set_new(image, "name", wire_text(name));
+    json_array_append_new(outputs, image);
 }
 
 /* ------------------------------------------------------------------- files */

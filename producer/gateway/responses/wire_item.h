@@ -10,12 +10,26 @@
 
 #include "schemas/message/result.h"
 
+enum wire_link_kind {
+    WIRE_LINK_FILE, /* of the result's files */
+    WIRE_LINK_IMAGE,
+};
+
+/* Makes the URL at which a browser can read what the job has made: a new
+ * string; NULL: there can be none for such a name. */
+struct wire_links {
+    char *(*url)(const void *owner, enum wire_link_kind kind, struct view name);
+    const void *owner;
+};
+
 /* What does not change while a job runs. All borrowed. */
 struct wire_job {
     struct view id;        /* the job's */
     struct view container; /* the name of its session; empty: it has none */
     bool background;
     bool with_outputs; /* include: code_interpreter_call.outputs */
+    bool for_chat;     /* the outputs are images alone, which have a name */
+    struct wire_links links; /* url NULL: images are not among the outputs */
     /* What the client asked, as the response object repeats it: model, tools,
      * instructions, ... with the defaults of the API; see response_object.h. */
     json_t *asked;
@@ -56,7 +70,10 @@ json_t *wire_citation(const struct wire_job *job, struct view text,
 const char *wire_code_status(struct view cell_status);
 
 /* What a cell printed, and its exception, as the outputs of a code item: a new
- * reference. */
-json_t *wire_logs(struct view text);
+ * reference; NULL: the job is without outputs. */
+json_t *wire_outputs(const struct wire_job *job, struct view logs);
+/* Appends an image that the cell has displayed. outputs: may be NULL. */
+void wire_add_image(const struct wire_job *job, json_t *outputs,
+                    struct view name);
 
 #endif

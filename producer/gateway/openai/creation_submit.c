@@ -1,0 +1,322 @@
+/* creation_submit.c - POST /v1/responses: what is asked is kept, the job is
+ * submitted, and its response is the answer. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "producer/client/fleet.h"
+#include "producer/gateway/fleet_links.h"
+#include "producer/gateway/openai/creation.h"
+#include "producer/gateway/submits.h"
+#include "schemas/json/convert.h"
+#include "schemas/redis/reply.h"
+
+enum { DAY_MS = 24 * 3600 * 1000 };
+
+/* --------------------------------------------------------------- the answer */
+
+static struct kept_response *take_kept(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    struct kept_response *kept = malloc(sizeof(*kept));
+
+    if (!kept)
+        abort();
+    kept_response_init(kept, request, view_of(creation->kept.job),
+                       json_incref(creation->kept.asked));
+    kept->repeat = creation->repeat;
+    return kept;
+}
+
+static void answer_created(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    const struct response_request *asked = &creation->asked;
+
+    creation->kept.repeat = creation->repeat;
+    if (asked->stream) {
+        response_reader_stream(request, take_kept(request), -1,
+                               asked->obfuscate, !asked->background);
+    } else if (asked->background) {
+        repeat_settle(&creation->repeat, request->gateway,
+                      view_of(creation->kept.job));
+        if (creation->existed)
+            openai_show(request);
+        else
+            openai_show_new(request);
+    } else {
+        response_reader_wait(request);
+    }
+}
+
+/* What the response object repeats, and what is needed to make it. */
+static json_t *asked_json(const struct creation *creation)
+{
+    const struct response_request *asked = &creation->asked;
+
+    json_t *chat = creation->is_chat ? json_pack("{s:b}", "usage",
+                                                 (int)creation->chat.with_usage)
+                                     : NULL;
+
+    return json_pack("{s:I, s:b, s:b, s:s, s:O, s:O?, s:O?, s:o*}",
+                     "created_at", (json_int_t)time(NULL), "background",
+                     (int)asked->background, "with_outputs",
+                     (int)asked->with_outputs, "container", creation->record.id,
+                     "asked", asked->asked, "input",
+                     json_object_get(asked->job, "messages"), "earlier",
+                     json_object_get(asked->job, "earlier"), "chat", chat);
+}
+
+/* ------------------------------------------ a job that an earlier try has made
+ */
+
+/* What the earlier try has kept; else what this one would have. */
+static void on_standing_asked(struct api_request *request,
+                              const redisReply *reply)
+{
+    struct creation *creation = request->state;
+    struct view text = reply_view(reply);
+    json_t *asked = json_loadb(text.data, text.len, 0, NULL);
+
+    if (!json_is_object(asked)) {
+        json_decref(asked);
+        asked = asked_json(creation);
+    }
+    kept_response_finish(&creation->kept);
+    kept_response_init(&creation->kept, request, view_of(creation->id.text),
+                       asked);
+    answer_created(request);
+}
+
+void creation_answer_standing(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    struct view id = view_of(creation->id.text);
+    struct key key = names_asked(&request->gateway->names, id);
+
+    creation->existed = true;
+    if (creation->has_turn &&
+        strcmp(creation->id.text, creation->draft.id.text) != 0)
+        conversation_log_release(request);
+    repeat_note(&creation->repeat, request->gateway, id);
+    creation_ask(request, "GET", &key, on_standing_asked);
+}
+
+/* ------------------------------------------------------------- the answer of
+ * Redis
+ */
+
+static void on_refused_state(struct api_request *request,
+                             const redisReply *reply)
+{
+    struct creation *creation = request->state;
+
+    creation->id = creation->repeated;
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
+        creation_answer_standing(request);
+    else
+        api_request_refuse(request, &creation->refused);
+}
+
+/* A repeat finds the job that its first try has made meanwhile, with other
+ * bytes: a container that was chosen by chance. */
+static void refuse_submitted(struct api_request *request, const struct err *why)
+{
+    struct creation *creation = request->state;
+    struct key key;
+
+    creation->refused = *why;
+    if (strcmp(why->code, "too_many_jobs") == 0) /* as OpenAI calls it */
+        snprintf(creation->refused.code, sizeof(creation->refused.code),
+                 "rate_limit_exceeded");
+    why = &creation->refused;
+    if (why->kind == ERR_REJECT && creation->has_turn)
+        conversation_log_release(request);
+    if (why->kind != ERR_REJECT || creation->repeated.text[0] == '\0') {
+        api_request_refuse(request, why);
+        return;
+    }
+    key = names_job(&request->gateway->names, view_of(creation->repeated.text));
+    creation_ask(request, "EXISTS", &key, on_refused_state);
+}
+
+static void on_submitted(struct api_request *request, const redisReply *reply,
+                         const struct err *lost)
+{
+    struct creation *creation = request->state;
+    struct err err = { 0 };
+
+    if (lost)
+        err = *lost;
+    if (!reply || !draft_submitted(reply, creation->fresh, &creation->id,
+                                   &creation->existed, &err))
+        refuse_submitted(request, &err);
+    else if (creation->existed)
+        creation_answer_standing(request);
+    else
+        answer_created(request);
+}
+
+/* --------------------------------------------------------------- submitting */
+
+static void submit_draft(struct api_request *request, const redisReply *reply)
+{
+    const struct creation *creation = request->state;
+
+    (void)reply;
+    submits_add(request, &creation->draft, on_submitted);
+}
+
+static void on_turn_kept(struct api_request *request)
+{
+    submit_draft(request, NULL);
+}
+
+static void on_turn_taken(struct api_request *request, const redisReply *reply)
+{
+    struct creation *creation = request->state;
+
+    creation->has_turn =
+        reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    if (creation->has_turn)
+        conversation_log_keep(request, on_turn_kept);
+    else
+        openai_refuse(request, 400, "conversation_locked", "conversation",
+                      "another response adds to the conversation just now");
+}
+
+/* The job has a turn of its conversation before it is submitted, so that no
+ * other one can come between. */
+static void on_asked_kept(struct api_request *request, const redisReply *reply)
+{
+    struct creation *creation = request->state;
+
+    if (creation->log.metadata && !creation->has_turn)
+        conversation_log_take(request, view_of(creation->draft.id.text),
+                              on_turn_taken);
+    else
+        submit_draft(request, reply);
+}
+
+static void keep_asked(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    struct view id = view_of(creation->draft.id.text);
+    struct key key = names_asked(&request->gateway->names, id);
+    json_t *asked = asked_json(creation);
+    CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
+    struct command command;
+
+    kept_response_init(&creation->kept, request, id, asked);
+    repeat_note(&creation->repeat, request->gateway, id);
+    if (creation->record.id[0] != '\0')
+        container_touch(request->gateway, &creation->record,
+                        request->caller.tenant, id);
+    if (!creation->asked.store) {
+        submit_draft(request, NULL);
+        return;
+    }
+    json_add_text(&text, asked);
+    command_init(&command, "SET");
+    command_add(&command, key_view(&key));
+    command_add(&command, buf_view(&text));
+    command_add_text(&command, "PX");
+    command_add_uint(&command, request->gateway->settings.response_ttl_ms);
+    api_request_call(request, kept_response_partition(&creation->kept),
+                     &command, on_asked_kept);
+    command_finish(&command);
+}
+
+/* How long the result is kept, at least; 0: as usual, which is a day. A chat's
+ * files are there as long as the links to them work. */
+static uint64_t keep_ms_of(const struct creation *creation,
+                           const struct gateway_settings *settings)
+{
+    if (creation->asked.store)
+        return settings->response_ttl_ms;
+    return creation->is_chat && settings->link_ttl_ms > DAY_MS
+               ? settings->link_ttl_ms
+               : 0;
+}
+
+static void submit_job_of(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    const struct draft_finder finder = { fleet_links_find,
+                                         request->gateway->links };
+    CLEANUP(cleanup_free) char *key = NULL;
+    json_t *job = creation->asked.job;
+    uint64_t keep_ms = keep_ms_of(creation, &request->gateway->settings);
+    struct err err;
+
+    if (!api_request_key(request, &key))
+        return;
+    const struct quern_submit_options options = { .idempotency_key = key };
+    if (creation->record.id[0] != '\0') {
+        json_object_set_new(job, "session", json_string(creation->record.id));
+        json_object_set_new(job, "history", json_string("off"));
+    }
+    if (keep_ms > 0)
+        json_object_set_new(job, "keep_ms", json_integer((json_int_t)keep_ms));
+    if (creation->asked.background)
+        json_object_set_new(job, "notify", json_true());
+    json_object_set_new(job, "tenant", json_string(request->caller.tenant));
+    if (!draft_read_object(&creation->draft, &finder, job, &options,
+                           &creation->repeated, &err)) {
+        api_request_refuse(request, &err);
+        return;
+    }
+    creation->id = creation->draft.id;
+    creation->fresh = creation->draft.fresh;
+    keep_asked(request);
+}
+
+/* ---------------------------------------------------------------- container */
+
+static void use_new_container(struct api_request *request)
+{
+    struct creation *creation = request->state;
+
+    container_new(&creation->record, creation->partition,
+                  request->gateway->settings.container_ttl_ms / 60000);
+    submit_job_of(request);
+}
+
+/* One that the request names must be there. Another one may have expired: then
+ * there is a new one. */
+static void on_container(struct api_request *request)
+{
+    const struct creation *creation = request->state;
+
+    if (creation->record.found)
+        submit_job_of(request);
+    else if (creation->asked.container.len == 0)
+        use_new_container(request);
+    else
+        openai_refuse(request, 400, "invalid_value", "tools",
+                      "Container with id '%.*s' not found.",
+                      VIEW_ARG(view_head(creation->asked.container, 64)));
+}
+
+/* A container is a session, which is made when the first cell runs: the one
+ * that the request names; that of the response before; that of a call of its
+ * input; or a new one. */
+void creation_submit(struct api_request *request)
+{
+    struct creation *creation = request->state;
+    const struct response_request *asked = &creation->asked;
+    struct view id = asked->container;
+
+    if (id.len == 0)
+        id = view_of(creation->container);
+    if (id.len == 0)
+        id = asked->input_container;
+    if (!asked->wants_code)
+        submit_job_of(request);
+    else if (id.len > 0)
+        container_find(request, &creation->record, id, on_container);
+    else
+        use_new_container(request);
+}

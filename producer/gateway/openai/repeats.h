@@ -1,0 +1,44 @@
+/* repeats.h - a request that a client sends once more is the job of the first
+ * time.
+ *
+ * OpenAI's clients repeat a POST when its connection breaks or the answer takes
+ * too long, and send no key along: only the header X-Stainless-Retry-Count, 0
+ * the first time. So for each such request its job and that count are kept in a
+ * list, by tenant and bytes of the request, until the request is answered:
+ *
+ *   first time   note --> submit --> answer --> settle (the note is removed)
+ *   repeat       take (the note of one that was not answered) --> note --> the
+ *                same job --> answer --> settle
+ *
+ * Two requests that are equal and meant as two make two jobs: neither is a
+ * repeat. A repeat that finds no id is a first time. */
+#ifndef PRODUCER_GATEWAY_REPEATS_H
+#define PRODUCER_GATEWAY_REPEATS_H
+
+#include "producer/gateway/api_request.h"
+
+struct repeat {
+    char sha256[65];    /* of tenant and body; "": not such a request */
+    unsigned int count; /* 0: the first time */
+    unsigned int partition;
+};
+
+/* Reads the request: its header, and its body, which must be whole. A request
+ * with an Idempotency-Key is none. */
+void repeat_read(struct repeat *repeat, const struct api_request *request,
+                 unsigned int partition);
+/* Asks for a note; done gets a text that begins with the id of the job, or nil.
+ */
+void repeat_take(struct api_request *request, const struct repeat *repeat,
+                 api_request_reply *done);
+/* The job is about to be submitted; before the call that does it. */
+void repeat_note(const struct repeat *repeat, struct gateway *gateway,
+                 struct view job);
+/* The request is answered. */
+void repeat_settle(const struct repeat *repeat, struct gateway *gateway,
+                   struct view job);
+/* The command that settles; it answers 1 when no repeat has taken the note. */
+void repeat_settle_command(struct command *command, const struct repeat *repeat,
+                           const struct names *names, struct view job);
+
+#endif
