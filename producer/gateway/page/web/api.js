@@ -1,0 +1,125 @@
+// api.js - the gateway's routes: one call, or events as they come.
+//
+// A call that fails throws an ApiError with the gateway's own sentence. Events come once and in
+// order, also when the connection breaks or another gateway goes on.
+
+export class ApiError extends Error {
+  constructor(status, error) {
+    super(error.message);
+    this.status = status;
+    this.code = error.code;
+    this.param = error.param;
+  }
+}
+
+const AWAY = { code: "away", message: "The gateway does not answer." };
+
+export function get(path, query = {}, signal) {
+  return call("GET", path, query, undefined, signal);
+}
+
+export function post(path, body = {}) {
+  return call("POST", path, {}, body);
+}
+
+export function send(method, path, body) {
+  return call(method, path, {}, body);
+}
+
+export function address(path, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== undefined);
+  const text = new URLSearchParams(given).toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function call(method, path, query, body, signal) {
+  const headers = { "X-Quern-Page": "1" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(address(path, query), {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, AWAY);
+  }
+  if (answer.status === 204) return null;
+  const json = await answer.json().catch(() => null);
+  if (answer.ok) return json;
+  throw new ApiError(answer.status, json?.error ?? { message: `${method} ${path}: ${answer.status}` });
+}
+
+// The events of a job from the first one on. heard: { event(data), away(isAway), end() }. Returns a
+// function that stops it.
+export function follow(job, heard) {
+  const stop = new AbortController();
+  run(job, heard, stop.signal);
+  return () => stop.abort();
+}
+
+const PAUSES_MS = [200, 500, 1000, 2000, 5000];
+
+async function run(job, heard, signal) {
+  let last = 0;
+  let tries = 0;
+  while (!signal.aborted) {
+    try {
+      const answer = await fetch(address(`/v1/jobs/${job}/events`, last ? { after: last } : {}), {
+        signal,
+      });
+      if (answer.status === 204) return heard.end();
+      if (answer.status === 404) return heard.end();
+      if (answer.ok) {
+        heard.away(false);
+        tries = 0;
+        for await (const event of eventsOf(answer.body)) {
+          if (event.id <= last) continue;
+          last = event.id;
+          heard.event(event.data);
+        }
+        if (heard.ended()) return heard.end();
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+    }
+    heard.away(true);
+    await new Promise((done) => setTimeout(done, PAUSES_MS[Math.min(tries++, PAUSES_MS.length - 1)]));
+  }
+}
+
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), of those
+// fields that the gateway writes.
+async function* eventsOf(body) {
+  let text = "";
+  for await (const piece of piecesOf(body.pipeThrough(new TextDecoderStream()))) {
+    text += piece;
+    let end;
+    while ((end = text.indexOf("\n\n")) >= 0) {
+      const event = eventOf(text.slice(0, end));
+      text = text.slice(end + 2);
+      if (event) yield event;
+    }
+  }
+}
+
+async function* piecesOf(stream) {
+  const reader = stream.getReader();
+  try {
+    for (let got = await reader.read(); !got.done; got = await reader.read()) yield got.value;
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function eventOf(block) {
+  const fields = {};
+  for (const line of block.split("\n")) {
+    const at = line.indexOf(":");
+    if (at > 0) fields[line.slice(0, at)] = line.slice(at + 1).trimStart();
+  }
+  return fields.data ? { id: Number(fields.id), data: JSON.parse(fields.data) } : null;
+}

@@ -1,0 +1,82 @@
+// ask.js - puts a question or code to the fleet, with files; in a session, or by itself.
+import { ApiError, post } from "./api.js";
+import { h } from "./dom.js";
+import { foreign } from "./format.js";
+import { t } from "./words.js";
+
+const MOST_FILES = 20;
+
+export function open(place) {
+  const seen = { kind: "prompt", files: [], fault: null, isBusy: false };
+
+  async function submit(event) {
+    event.preventDefault();
+    const given = Object.fromEntries(new FormData(event.target));
+    seen.isBusy = true;
+    seen.fault = null;
+    place.changed();
+    try {
+      const job = await jobOf(given, seen);
+      location.hash = `#/job/${(await post("/v1/jobs", job)).id}`;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      seen.fault = error.message;
+    }
+    seen.isBusy = false;
+    place.changed();
+  }
+
+  function choose(event) {
+    seen.files = [...event.target.files].slice(0, MOST_FILES);
+    place.changed();
+  }
+
+  function turn(kind) {
+    seen.kind = kind;
+    place.changed();
+  }
+
+  return {
+    title: t("Ask"),
+    draw: () => [
+      h("h1", {}, t("Ask")),
+      h(
+        "form",
+        { class: "ask", onsubmit: submit },
+        h("div", { class: "spans", role: "group", "aria-label": t("What to send") }, [["prompt", "A question"], ["code", "Python"]].map(([kind, name]) =>
+          h("button", { type: "button", "aria-pressed": String(kind === seen.kind), onclick: () => turn(kind) }, t(name)),
+        )),
+        h("label", { for: "text" }, seen.kind === "prompt" ? t("Question") : t("Code")),
+        h("textarea", { id: "text", name: "text", rows: 8, required: true, class: seen.kind, spellcheck: seen.kind === "prompt" ? "true" : "false", onkeydown: sendByKey, shown: (node) => node.focus() }),
+        h("div", { class: "filters" },
+          h("div", {}, h("label", { for: "session" }, t("Session")), h("input", { id: "session", name: "session", value: place.query.session ?? "", autocomplete: "off" })),
+          h("div", {}, h("label", { for: "queue" }, t("Queue")), h("input", { id: "queue", name: "queue", autocomplete: "off" })),
+          h("div", {}, h("label", { for: "files" }, t("Files")), h("input", { id: "files", type: "file", multiple: true, onchange: choose })),
+        ),
+        seen.files.length > 0 && h("ul", { class: "files" }, seen.files.map((file) => h("li", { key: file.name }, foreign(file.name)))),
+        seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
+        h("p", {}, h("button", { disabled: seen.isBusy, class: "main" }, seen.kind === "prompt" ? t("Ask") : t("Run"))),
+      ),
+    ],
+    close() {},
+  };
+}
+
+function sendByKey(event) {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
+}
+
+async function jobOf({ text, session, queue }, { kind, files }) {
+  const job = kind === "prompt" ? { prompt: text } : { kind: "code", cells: [text] };
+  if (session) job.session = session;
+  if (queue) job.queue = queue;
+  if (files.length > 0) job.files = await Promise.all(files.map(upload));
+  return job;
+}
+
+async function upload(file) {
+  const answer = await fetch("/v1/blobs", { method: "POST", body: file, headers: { "X-Quern-Page": "1", "Content-Type": "application/octet-stream" } });
+  const json = await answer.json();
+  if (!answer.ok) throw new ApiError(answer.status, json.error);
+  return { name: file.name, blob: json.blob, bytes: json.bytes, mime: file.type || "application/octet-stream" };
+}

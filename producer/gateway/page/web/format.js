@@ -1,0 +1,93 @@
+// format.js - numbers, times and foreign text, as people read them.
+import { h } from "./dom.js";
+import { language, t } from "./words.js";
+
+export function count(number) {
+  return new Intl.NumberFormat(language()).format(number ?? 0);
+}
+
+// Of a chart's axis: 12k.
+export function short(number) {
+  return new Intl.NumberFormat(language(), { notation: "compact", maximumFractionDigits: 1 }).format(number);
+}
+
+export function money(micro) {
+  const dollars = (micro ?? 0) / 1e6;
+  const digits = dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2;
+  return new Intl.NumberFormat(language(), {
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits: 2,
+    maximumFractionDigits: digits,
+  }).format(dollars);
+}
+
+// "1.5 MB"
+export function bytes(number) {
+  const sizes = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const power = number > 0 ? Math.min(Math.floor(Math.log(number) / Math.log(1000)), sizes.length - 1) : 0;
+  const options = { style: "unit", unit: sizes[power], unitDisplay: power === 0 ? "long" : "short", maximumFractionDigits: 1 };
+  return new Intl.NumberFormat(language(), options).format((number ?? 0) / 1000 ** power);
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+];
+
+// A length of time: "4.2 s", "3 min", "250 ms".
+export function length(ms) {
+  if (ms === null || ms === undefined) return "–";
+  for (const [unit, size] of UNITS)
+    if (ms >= size) {
+      const whole = ms / size;
+      return `${whole < 10 && unit === "s" ? trimmed(whole) : Math.floor(whole)} ${t(unit)}`;
+    }
+  return `${Math.round(ms)} ${t("ms")}`;
+}
+
+function trimmed(number) {
+  return number.toFixed(1).replace(/\.0$/, "");
+}
+
+// A bound of a bucket of times; -1: of the last one, which has none.
+export function bound(ms) {
+  if (ms === null || ms === undefined) return "–";
+  return ms < 0 ? `> ${length(3_000_000)}` : `≤ ${length(ms)}`;
+}
+
+export function clock(ms) {
+  return new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(ms);
+}
+
+export function date(ms) {
+  return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "medium" }).format(ms);
+}
+
+// A time as an element: how long ago, with the whole of it to hover on.
+export function ago(ms, now = Date.now()) {
+  if (!ms) return "–";
+  const passed = Math.max(now - ms, 0);
+  const text = passed < 1000 ? t("now") : t("{} ago", length(passed));
+  return h("time", { datetime: new Date(ms).toISOString(), title: date(ms) }, text);
+}
+
+// Marks that turn the direction of text around, and controls that show nothing: they can make a text
+// look like another one, so they are shown by their numbers.
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+// Text that somebody else has written, isolated from the direction of what is around it.
+export function foreign(text) {
+  const parts = [];
+  let at = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    if (match.index > at) parts.push(text.slice(at, match.index));
+    const number = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    parts.push(h("span", { class: "hidden-mark", title: t("A character that is not seen") }, `U+${number}`));
+    at = match.index + 1;
+  }
+  if (at < text.length) parts.push(text.slice(at));
+  return h("bdi", {}, parts);
+}

@@ -1,0 +1,166 @@
+// jobs.js - the tenant's jobs, the newest first, with filters that stand in the address.
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { ago, count, date, foreign, length, money } from "./format.js";
+import { t } from "./words.js";
+
+const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
+const TEXTS = ["queue", "session", "error_code", "tenant"];
+const EVERY_MS = 2000;
+const ROWS = 100;
+
+export function open(place, me) {
+  const filters = place.query;
+  let pages = [];
+  let next;
+  let fault = null;
+  let paused = false;
+  let timer = null;
+  let closed = false;
+
+  function query(cursor) {
+    const { at, ...asked } = filters;
+    return { ...asked, limit: ROWS, cursor };
+  }
+
+  // A page may have no jobs although there are more: then the next one is asked for.
+  async function pageFrom(cursor) {
+    const jobs = [];
+    let next = cursor;
+    do {
+      const page = await get("/v1/jobs", query(next));
+      jobs.push(...page.jobs);
+      next = page.next;
+    } while (next && jobs.length < ROWS && !closed);
+    return { jobs, next };
+  }
+
+  async function look() {
+    try {
+      const first = await pageFrom();
+      if (pages.length <= 1) {
+        pages = [first.jobs];
+        next = first.next;
+      }
+      fault = null;
+    } catch (error) {
+      fault = error.message;
+    }
+    if (closed) return;
+    place.changed();
+    if (!paused) timer = setTimeout(look, EVERY_MS);
+  }
+
+  async function more() {
+    paused = true;
+    clearTimeout(timer);
+    const page = await pageFrom(next);
+    pages.push(page.jobs);
+    next = page.next;
+    place.changed();
+  }
+
+  function pause() {
+    paused = !paused;
+    clearTimeout(timer);
+    if (!paused) {
+      pages = [];
+      look();
+    }
+    place.changed();
+  }
+
+  function submit(event) {
+    event.preventDefault();
+    const given = Object.fromEntries(new FormData(event.target));
+    const id = given.id.trim();
+    if (id) location.hash = `#/job/${encodeURIComponent(id)}`;
+    else place.go({ ...given, id: "" });
+  }
+
+  look();
+  return {
+    title: t("Jobs"),
+    draw: () => [
+      h("h1", {}, t("Jobs")),
+      form(filters, me, submit),
+      h(
+        "p",
+        { class: "bar" },
+        h("button", { type: "button", "aria-pressed": String(paused), onclick: pause }, paused ? t("Go on") : t("Pause")),
+        h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : t("Live.")),
+      ),
+      fault && h("p", { class: "fault", role: "alert" }, fault),
+      table(pages.flat()),
+      next && h("p", {}, h("button", { type: "button", onclick: more }, t("More"))),
+    ],
+    close() {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+const NAMES = { queue: "Queue", session: "Session", error_code: "Error", tenant: "Tenant" };
+
+function form(filters, me, submit) {
+  const texts = TEXTS.filter((name) => name !== "tenant" || me.scopes.includes("operate"));
+  return h(
+    "form",
+    { class: "filters", onsubmit: submit, role: "search" },
+    field("input", "id", "Id", { size: 36, spellcheck: "false" }),
+    field("select", "state", "State", {}, h("option", { value: "" }, t("any")), STATES.map((one) =>
+      h("option", { value: one, selected: filters.state === one }, t(one)),
+    )),
+    texts.map((name) => field("input", name, NAMES[name], { value: filters[name] ?? "" })),
+    filters.since && h("p", { class: "note" }, t("Since {}", date(Number(filters.since)))),
+    filters.until && h("p", { class: "note" }, t("Until {}", date(Number(filters.until)))),
+    h("button", {}, t("Find")),
+    Object.keys(filters).length > 0 && h("a", { href: "#/jobs" }, t("Without filters")),
+  );
+}
+
+function field(tag, name, label, props, ...options) {
+  const id = `filter-${name}`;
+  return h("div", { key: name }, h("label", { for: id }, t(label)), h(tag, { id, name, autocomplete: "off", ...props }, ...options));
+}
+
+const COLUMNS = ["State", "Id", "Queue", "Session", "Submitted", "Wait", "Run", "Tokens", "Cost", "Worker", "Error"];
+const NUMBERS = ["Wait", "Run", "Tokens", "Cost"];
+
+function table(jobs) {
+  if (jobs.length === 0) return h("p", { class: "note" }, t("No jobs."));
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": t("Jobs") },
+    h(
+      "table",
+      { class: "jobs" },
+      h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col", class: NUMBERS.includes(name) && "number" }, t(name))))),
+      h("tbody", {}, jobs.map(row)),
+    ),
+  );
+}
+
+function row(job) {
+  const end = job.finished_at ?? Date.now();
+  return h(
+    "tr",
+    { key: job.id },
+    h("td", {}, state(job.state)),
+    h("th", { scope: "row" }, h("a", { href: `#/job/${job.id}`, class: "id" }, job.id)),
+    h("td", {}, foreign(job.queue)),
+    h("td", {}, foreign(job.session ?? "")),
+    h("td", {}, ago(job.submitted_at)),
+    h("td", { class: "number" }, length((job.started_at ?? end) - job.submitted_at)),
+    h("td", { class: "number" }, job.started_at ? length(end - job.started_at) : "–"),
+    h("td", { class: "number" }, job.tokens ? count(job.tokens) : "–"),
+    h("td", { class: "number" }, job.cost ? money(job.cost) : "–"),
+    h("td", {}, foreign(job.worker ?? "")),
+    h("td", {}, foreign(job.error_code ?? job.reason ?? "")),
+  );
+}
+
+export function state(name) {
+  return h("span", { class: `state ${name}` }, t(name));
+}

@@ -1,0 +1,115 @@
+// list_view.js - a view that is one table: it asks a route every few seconds, shows the rows, and
+// offers what may be done to each. lists.js has the tables.
+//
+// A list is { title, path, rows, key, columns, actions }:
+//   path      the route; rows(answer): its rows; key(row): what tells rows apart
+//   columns   [name, value(row) -> description, "number" or nothing]
+//   actions   [{ name, when(row), ask(row), run(row) }]: ask, where there is one, is a question that
+//             somebody answers first; run returns a promise, and may give a note to show
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { foreign } from "./format.js";
+import { t } from "./words.js";
+
+const EVERY_MS = 3000;
+
+export function openList(list, place, may) {
+  const seen = { answer: null, fault: null, note: null, asked: null, timer: null, isClosed: false };
+
+  async function look() {
+    clearTimeout(seen.timer);
+    try {
+      seen.answer = await get(list.path, place.query);
+      seen.fault = null;
+    } catch (error) {
+      seen.fault = error.message;
+    }
+    if (seen.isClosed) return;
+    place.changed();
+    seen.timer = setTimeout(look, EVERY_MS);
+  }
+
+  async function run(action, row) {
+    seen.asked = null;
+    try {
+      seen.note = (await action.run(row)) ?? null;
+      await look();
+    } catch (error) {
+      seen.fault = error.message;
+      place.changed();
+    }
+  }
+
+  function press(action, row) {
+    if (!action.ask) return run(action, row);
+    seen.asked = { action, row };
+    place.changed();
+  }
+
+  function forget() {
+    seen.asked = null;
+    place.changed();
+  }
+
+  look();
+  return {
+    title: t(list.title),
+    draw: () => [
+      h("h1", {}, t(list.title)),
+      list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
+      seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
+      seen.note && h("p", { class: "told", role: "status" }, seen.note),
+      seen.asked && question(seen.asked, run, forget),
+      seen.answer ? table(list, list.rows(seen.answer), may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
+    ],
+    close() {
+      seen.isClosed = true;
+      clearTimeout(seen.timer);
+    },
+  };
+
+  async function submit(event) {
+    event.preventDefault();
+    await run({ run: () => list.submit(Object.fromEntries(new FormData(event.target))) });
+  }
+}
+
+function question({ action, row }, run, forget) {
+  return h(
+    "div",
+    { class: "question", role: "alertdialog", "aria-label": action.ask(row) },
+    h("p", {}, action.ask(row)),
+    h("button", { type: "button", onclick: () => run(action, row), shown: (node) => node.focus() }, t(action.name)),
+    h("button", { type: "button", onclick: forget }, t("No")),
+  );
+}
+
+function table(list, rows, press) {
+  if (rows.length === 0) return h("p", { class: "note" }, t("There are none."));
+  const acts = press && list.actions.length > 0;
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": t(list.title) },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind]) => h("th", { scope: "col", class: kind }, t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
+      h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
+    ),
+  );
+}
+
+function line(list, row, press) {
+  return h(
+    "tr",
+    { key: list.key(row) },
+    list.columns.map(([, value, kind], i) => h(i === 0 ? "th" : "td", { class: kind, scope: i === 0 ? "row" : null }, text(value(row)))),
+    press && h("td", { class: "actions" }, list.actions.filter((one) => !one.when || one.when(row)).map((one) =>
+      h("button", { type: "button", onclick: () => press(one, row), "aria-label": `${t(one.name)}: ${list.key(row)}` }, t(one.name)),
+    )),
+  );
+}
+
+function text(value) {
+  return typeof value === "string" ? foreign(value) : value;
+}

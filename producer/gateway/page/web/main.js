@@ -1,0 +1,189 @@
+// main.js - the page from its start: who looks at it, which view the address names, and the frame
+// around the view.
+//
+// A view is a module with one function, open(place, me), which returns { title, draw, close }:
+//   draw()    describes what the view shows now (dom.js)
+//   close()   ends what it waits for
+// It calls place.changed() when it has something new to show. place.path are the parts of the address
+// behind "#/", place.query its filters; place.go({...}) changes the filters.
+import { ApiError, get, post } from "./api.js";
+import { h, render } from "./dom.js";
+import { choose, language, languages, load, t } from "./words.js";
+
+const VIEWS = {
+  "": { name: "Overview", scope: "operate", load: () => import("./overview.js") },
+  jobs: { name: "Jobs", scope: "read", load: () => import("./jobs.js") },
+  ask: { name: "Ask", scope: "submit", load: () => import("./ask.js") },
+  sessions: { name: "Sessions", scope: "read", load: lists },
+  queues: { name: "Queues", scope: "operate", load: lists },
+  workers: { name: "Workers", scope: "operate", load: lists },
+  endpoints: { name: "Endpoints", scope: "operate", load: lists },
+  schedules: { name: "Schedules", scope: "operate", load: lists },
+  dead: { name: "Failed for good", scope: "operate", load: lists },
+  tenants: { name: "Tenants", scope: "operate", load: lists },
+  keys: { name: "Keys", scope: "admin", load: lists },
+  job: { load: () => import("./job.js"), of: "jobs" },
+  "sign-in": { load: () => import("./sign_in.js") },
+};
+
+function lists() {
+  return import("./lists.js");
+}
+
+let me = null;
+let view = null;
+let fault = null;
+let opened = 0;
+
+function place() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  return {
+    path: path.split("/").map(decodeURIComponent),
+    query: Object.fromEntries(new URLSearchParams(query)),
+    changed: draw,
+    go(filters) {
+      const given = Object.entries({ ...this.query, ...filters }).filter(([, value]) => value);
+      const text = new URLSearchParams(given).toString();
+      location.hash = `#/${path}${text ? `?${text}` : ""}`;
+    },
+  };
+}
+
+async function open() {
+  const number = ++opened;
+  view?.close();
+  view = null;
+  fault = null;
+  const at = place();
+  let name = at.path[0];
+  if (!me) name = "sign-in";
+  else if (name === "" && !may("operate")) name = "jobs";
+  const found = VIEWS[name] ?? VIEWS[""];
+  if (found.scope && !may(found.scope)) {
+    fault = t("This view needs a key of the scope {}.", found.scope);
+    draw();
+    return;
+  }
+  const module = await found.load();
+  if (number !== opened) return;
+  view = module.open(at, me, signedIn);
+  view.of = found.of ?? name;
+  draw();
+  if (number > 1) document.getElementById("view").focus();
+}
+
+function may(scope) {
+  return me?.scopes.includes(scope);
+}
+
+// --- the frame around a view
+
+let asked = false;
+
+function draw() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    render(document.body, frame());
+    document.title = view?.title ? `${view.title} · quern` : "quern";
+  });
+}
+
+function frame() {
+  return [
+    h("a", { class: "skip", href: "#view", onclick: skip }, t("Skip to the content")),
+    h("header", { key: "header" }, h("a", { class: "name", href: "#/" }, "quern"), navigation(), settings()),
+    fault && h("p", { class: "fault", role: "alert", key: "fault" }, fault),
+    h("main", { id: "view", tabindex: "-1", key: "view" }, view ? view.draw() : !fault && waiting()),
+  ];
+}
+
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("view").focus();
+}
+
+function waiting() {
+  return h("p", { class: "note" }, t("Loading…"));
+}
+
+function navigation() {
+  const links = Object.entries(VIEWS).filter(([, one]) => one.name && may(one.scope));
+  return h(
+    "nav",
+    { "aria-label": t("Views") },
+    links.map(([name, one]) =>
+      h("a", { href: `#/${name}`, "aria-current": view?.of === name ? "page" : false }, t(one.name)),
+    ),
+  );
+}
+
+function settings() {
+  return h(
+    "div",
+    { class: "settings" },
+    h(
+      "select",
+      { "aria-label": t("Language"), value: language(), onchange: changeLanguage },
+      languages().map(([name, text]) => h("option", { value: name, selected: language() === name }, text)),
+    ),
+    h(
+      "select",
+      { "aria-label": t("Colours"), value: theme(), onchange: changeTheme },
+      [["", "System"], ["light", "Light"], ["dark", "Dark"]].map(([value, text]) =>
+        h("option", { value, selected: theme() === value }, t(text)),
+      ),
+    ),
+    me && h("span", { class: "who", title: me.scopes.join(" ") }, me.tenant),
+    me && !me.open && h("button", { type: "button", onclick: signOut }, t("Sign out")),
+  );
+}
+
+async function changeLanguage(event) {
+  await choose(event.target.value);
+  draw();
+}
+
+const THEME = "quern-theme";
+
+function theme() {
+  return localStorage.getItem(THEME) ?? "";
+}
+
+function useTheme() {
+  document.documentElement.dataset.theme = theme();
+}
+
+function changeTheme(event) {
+  localStorage.setItem(THEME, event.target.value);
+  useTheme();
+  draw();
+}
+
+// --- who looks at it
+
+function signedIn(who) {
+  me = who;
+  open();
+}
+
+async function signOut() {
+  await post("/v1/sign-out");
+  me = null;
+  open();
+}
+
+async function start() {
+  useTheme();
+  await load();
+  try {
+    me = await get("/v1/me");
+  } catch (error) {
+    if (!(error instanceof ApiError) || ![401, 403].includes(error.status)) fault = error.message;
+  }
+  addEventListener("hashchange", open);
+  await open();
+}
+
+start();
