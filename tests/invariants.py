@@ -60,6 +60,7 @@ class Invariants:
         self.check_lines(jobs)
         self.check_blobs()
         self.check_sessions()
+        self.check_files()
         self.check_budgets()
 
     def check_ended(self, id, facts):
@@ -216,8 +217,24 @@ class Invariants:
             assert (there.ttl(key) == -1) == bool(needs), (key, needs)
         for key in there.names("refs"):
             who = set(there.texts(key)) - {"ended"}
-            jobs = {name for name in who if "session:" not in name}
+            files = {name for name in who if name.startswith("file:")}
+            jobs = {name for name in who - files if "session:" not in name}
             assert jobs == wanted.get(key.rpartition(":")[2], set()), key
+
+    def check_files(self):
+        """The lists have each record, and live as long; so does its blob."""
+        there = self.there
+        for key in there.names("file"):
+            facts, ttl = there.hash(key), there.ttl(key)
+            assert ttl > 0, f"{key} lives for ever"
+            tenant, refs = encoded(facts["tenant"]), f"refs:{facts['blob']}"
+            assert key in there.texts(refs), key
+            member = f"{key[5:]}:{facts['purpose']}"
+            for name in (f"files:{tenant}", f"file_ends:{tenant}"):
+                assert member in there.texts(name), (key, name)
+                assert there.ttl(name) >= ttl - 100, (key, name)
+            lives = there.ttl(f"blob:{facts['blob']}")
+            assert lives == -1 or lives >= ttl - 100, key
 
     def check_sessions(self):
         """What a record names is there as long as the record is, and nothing

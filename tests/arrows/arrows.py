@@ -25,7 +25,7 @@ INCLUDE_RULES = [
         r"(producer|consumer|executor|tests)/",
         "nothing in schemas/ points at a room",
     ),
-    ("executor/", r"schemas/(redis|json)/", "the executor has no Redis"),
+    ("executor/", r"schemas/(redis|json|http)/", "the executor has no Redis"),
     ("executor/", r"<(hiredis|curl|openssl|jansson)\b", "it has no network"),
     ("executor/warden/", r"<Python\.h>", "the trusted side has no Python"),
     ("executor/box/", r"<Python\.h>", "the trusted side has no Python"),
@@ -46,9 +46,15 @@ INCLUDE_RULES = [
     ("consumer/", r"<Python\.h>", "cells run in the executor only"),
     ("producer/", r"<Python\.h>", "cells run in the executor only"),
     ("schemas/", r"<Python\.h>", "cells run in the executor only"),
-    ("schemas/message/", r"schemas/(redis|json)/", "message stands alone"),
-    ("schemas/", r"<curl/", "only the consumer speaks HTTP"),
-    ("producer/", r"<curl/", "only the consumer speaks HTTP"),
+    ("schemas/message/", r"schemas/(redis|json|http)/", "message stands alone"),
+    ("schemas/json/", r"<curl/|schemas/http/", "requests are made by http/"),
+    ("schemas/redis/", r"<curl/|schemas/http/", "requests are made by http/"),
+    ("schemas/service/", r"<curl/|schemas/http/", "requests are made by http/"),
+    ("schemas/settings/", r"<curl/|schemas/http/", "requests are made by http/"),
+    ("producer/", r"<curl/", "requests are made by schemas/http/"),
+    ("producer/gateway/", r"schemas/http/", "only the deliverer makes requests"),
+    ("producer/client/", r"schemas/http/", "only the deliverer makes requests"),
+    ("producer/cli/", r"schemas/http/", "only the deliverer makes requests"),
 ]
 
 # (sources under, must not call, because): a regular expression of functions.
@@ -69,6 +75,8 @@ MESSAGE_MAY_INCLUDE = re.compile(
 SYMBOL_RULES = [
     ("quern", r"_?Py[A-Z_]", "no Python in the producer"),
     ("quern-gateway", r"_?Py[A-Z_]", "no Python in the producer"),
+    ("quern-deliverer", r"_?Py[A-Z_]", "no Python in the producer"),
+    ("quern-deliverer", r"(listen|uv_listen)$", "nobody reaches it"),
     ("quern-consumer", r"_?Py[A-Z_]", "cells run in the executor only"),
     ("quern-executor", r"_?Py[A-Z_]", "the trusted side has no Python"),
     ("quern-box", r"_?Py[A-Z_]", "the trusted side has no Python"),
@@ -93,6 +101,7 @@ SYMBOL_RULES = [
 LIBRARY_RULES = [
     ("quern", r"lib(python|curl)", "the producer has Redis only"),
     ("quern-gateway", r"lib(python|curl)", "the producer has Redis only"),
+    ("quern-deliverer", r"libpython", "cells run in the executor only"),
     ("quern-consumer", r"libpython", "cells run in the executor only"),
     ("quern-consumer", r"lib(gumbo|muparser|stdc\+\+)", "quern-reader parses"),
     ("quern-executor", r"lib(python|hiredis|curl|ssl)", "the trusted side"),

@@ -16,6 +16,7 @@ NAMES = {
     "queue": "queues",  # Python has a module of its own of that name
     "conversation": "conversation",
     "listing": "listing",
+    "gateway": "gateway_requests",
 }
 ROUNDS = 5  # of --full
 MINUTES = 4.5  # with what is set up before and cleared away after them, 5

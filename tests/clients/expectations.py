@@ -251,7 +251,7 @@ def cancelled(seen, client, service):
 def said_to_model(service, number):
     """Role and text of the messages of the model's request, from the end."""
     request = service.stack.model.request(number)
-    return [(m["role"], text_in(m["content"])) for m in request["messages"]]
+    return [(m["role"], text_in(m.get("content") or "")) for m in request["messages"]]
 
 
 def text_in(content):
@@ -368,6 +368,33 @@ def check_files(seen):
     assert paths["/mnt/data/chart.png"]["source"] == "assistant", paths
     assert seen["gone"]["raised"]["status"] == 404, seen["gone"]
     assert seen["file_deleted"]["deleted"] is True, seen["file_deleted"]
+
+
+# --- files
+
+FILES = [["größe (1).csv", SALES], ["b.txt", "b"], ["c.txt", ""]]
+READ = "print(open('größe (1).csv').read())"
+TOO_LARGE = 33 << 20
+
+
+def files(seen, client, service):
+    check_answer(seen, ANSWER)
+    names = [[one["filename"], one["bytes"]] for one in seen["made"]]
+    assert names == [[name, len(text)] for name, text in FILES], names
+    for one in seen["made"]:
+        assert (one["object"], one["status"]) == ("file", "processed"), one
+        assert one["id"].startswith("file-") and one["purpose"] == "vision", one
+        assert one["expires_at"] - one["created_at"] in (3600, 3601), one
+    assert seen["listed"] == seen["made"], seen["listed"]
+    assert seen["contents"] == [text for _, text in FILES], seen["contents"]
+    response = seen["response"]
+    [call] = [i for i in response["output"] if i["type"] == "code_interpreter_call"]
+    assert SALES in call["outputs"][0]["logs"], call
+    refusal = seen["large"]["raised"]
+    assert (refusal["status"], refusal["code"]) == (413, "file_too_large"), refusal
+    for one, deleted in zip(seen["made"], seen["deleted"]):
+        assert deleted == {"id": one["id"], "object": "file", "deleted": True}
+    assert seen["gone"]["raised"]["status"] == 404, seen["gone"]
 
 
 # --- refusals

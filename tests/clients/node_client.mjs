@@ -115,6 +115,32 @@ const verbs = {
     return { file, content, container, response, made, listed, deleted, gone, file_deleted };
   },
 
+  // Uploads files, lists them in pages of two, and asks about the first one.
+  async files(client, { request, files, too_large }) {
+    const expires_after = { anchor: "created_at", seconds: 3600 };
+    const upload = async (name, bytes) =>
+      client.files.create({ file: await toFile(bytes, name), purpose: "vision", expires_after });
+    const made = [];
+    for (const [name, text] of files) made.push(await upload(name, Buffer.from(text)));
+    const listed = await all(client.files.list({ limit: 2, order: "asc", purpose: "vision" }));
+    const contents = [];
+    for (const { id } of made) contents.push(await (await client.files.content(id)).text());
+    const content = [
+      { type: "input_text", text: request.input },
+      { type: "input_file", file_id: made[0].id },
+    ];
+    const response = await client.responses.create({
+      ...request,
+      input: [{ role: "user", content }],
+      include: ["code_interpreter_call.outputs"],
+    });
+    const large = await attempt(() => upload("large", Buffer.alloc(too_large)));
+    const deleted = [];
+    for (const { id } of made) deleted.push(await client.files.delete(id));
+    const gone = await attempt(() => client.files.retrieve(made[0].id));
+    return { made, listed, contents, response, large, deleted, gone };
+  },
+
   async parsed(client, { request }) {
     const text = { format: zodTextFormat(Weather, "weather") };
     const response = await client.responses.parse({ ...request, text });
@@ -233,7 +259,8 @@ function described(error) {
 const [verb, given] = process.argv.slice(2);
 let seen;
 try {
-  seen = await verbs[verb](new OpenAI(), JSON.parse(given));
+  const { retries = 2, ...rest } = JSON.parse(given);
+  seen = await verbs[verb](new OpenAI({ maxRetries: retries }), rest);
 } catch (error) {
   seen = { raised: described(error) };
 }

@@ -142,6 +142,33 @@ def code(client, given):
     }
 
 
+def files(client, given):
+    """Uploads files, lists them in pages of two, and asks about the first one."""
+    ends = {"anchor": "created_at", "seconds": 3600}
+    made = [
+        client.files.create(file=(name, text.encode()), purpose="vision", expires_after=ends)
+        for name, text in given["files"]
+    ]
+    listed = client.files.list(limit=2, order="asc", purpose="vision")
+    question = {"type": "input_text", "text": given["request"]["input"]}
+    file = {"type": "input_file", "file_id": made[0].id}
+    content = [question, file]
+    response = client.responses.create(
+        **{**given["request"], "input": [{"role": "user", "content": content}]},
+        include=["code_interpreter_call.outputs"],
+    )
+    large = ("large", bytes(given["too_large"]))
+    return {
+        "made": [of(one) for one in made],
+        "listed": [of(one) for one in listed],
+        "contents": [client.files.content(one.id).read().decode() for one in made],
+        "response": of(response),
+        "large": attempt(lambda: client.files.create(file=large, purpose="vision")),
+        "deleted": [of(client.files.delete(one.id)) for one in made],
+        "gone": attempt(lambda: client.files.retrieve(made[0].id)),
+    }
+
+
 def parsed(client, given):
     response = client.responses.parse(**given["request"], text_format=Weather)
     return {"value": response.output_parsed.model_dump(), "response": of(response)}
@@ -282,7 +309,8 @@ def described(error):
 def main():
     verb, given = sys.argv[1], json.loads(sys.argv[2])
     try:
-        seen = globals()[verb](openai.OpenAI(), given)
+        client = openai.OpenAI(max_retries=given.get("retries", 2))
+        seen = globals()[verb](client, given)
     except Exception as error:
         seen = {"raised": described(error)}
     print(json.dumps(seen))

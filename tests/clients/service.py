@@ -84,9 +84,9 @@ class Service:
 
     def add_key(self, name, tenant=TENANT, rate=None):
         """The key itself, which is shown once."""
-        words = ["key", "add", name, "--tenant", tenant, "--scope", "submit,read"]
+        words = ["key", "add", "--name", name, "--tenant", tenant]
         if rate:
-            words += ["--rate", rate]
+            words += ["--rate", str(rate)]
         [key] = re.findall(r"\bqk_\w{36}\b", self.quern(*words))
         return key
 
@@ -101,7 +101,12 @@ class Service:
         program = binary("quern-deliverer")
         if not os.path.exists(program):
             pytest.skip("quern-deliverer is not in this build")
-        env = {"REDIS_URL": self.stack.redis.url, "QUERN_PRIVATE_HOOKS": "on"}
+        env = {
+            "REDIS_URL": self.stack.redis.url,
+            "QUERN_HOOK_PRIVATE": "on",
+            "QUERN_HOOK_PLAIN_HTTP": "on",
+            "QUERN_HOOK_RETRIES": "100ms,100ms",
+        }
         return Process([program], env=env)
 
     # -- a client

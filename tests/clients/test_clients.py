@@ -49,7 +49,7 @@ def test_a_client(service, scenario, client):
 @pytest.mark.parametrize("client", OFFICIAL)
 def test_a_key_has_a_rate(service, client):
     """The client hears of it, and its own retry waits for its turn."""
-    key = service.add_key(f"limited-{client}", rate="2/s")
+    key = service.add_key(f"limited-{client}", rate=10)
     limited(service.run(client, "limited", {"calls": 20}, key), client, service)
 
 

@@ -6,6 +6,7 @@ do all of them, and each of its rules must be missed when it is taken away: so
 none of them is too much.
 """
 
+import json
 import pathlib
 import secrets
 import shutil
@@ -15,7 +16,8 @@ import time
 
 import pytest
 import redis
-from servers import BUILD, RedisServer, binary
+from gateway import Gateway, bearer, make_key
+from servers import BUILD, Process, RedisServer, binary, wait_until
 from stack import Stack
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
@@ -158,8 +160,57 @@ def approve_held_back(me, admin):
     admin.transition("take", "c", 60000, 3, 9, "queue", "other")
 
 
+def keep_files(me):
+    """As the gateway does with files that were uploaded."""
+    ids = [f"file-{number:024x}" for number in (1, 2)]
+    for id, life_ms in zip(ids, (1, 60000)):
+        me.transition("file_set", "t", id, life_ms, BLOB[-64:], 5, "a", "user_data")
+    time.sleep(0.01)
+    assert me.transition("file_list", "t", "desc", 9)[1][0] == ids[1].encode()
+    assert me.transition("file_rm", "t", ids[1]) == 1
+
+
+def serve(me):
+    """As the gateway does for clients of OpenAI's APIs: requests that come once
+    more, turns of conversations, the secret of links, rates of keys."""
+    notes = ROOT + "repeats:" + "0" * 64
+    me.call("RPUSH", notes, "a/0", "a/1")
+    me.call("LREM", notes, 1, "a/1")
+    assert me.call("LPOP", notes) == b"a/0"
+    talk = ROOT + "conversation:x"
+    assert me.call("HSETNX", talk, 1, "a") == 1
+    me.call("DEL", talk)
+    secret = "quern:{quern:fleet}:link_secret"
+    me.call("SET", secret, "s" * 32, "NX")
+    assert me.call("GET", secret) == b"s" * 32
+    me.call("DEL", secret)
+    serve_keys(me)
+
+
+def serve_keys(me):
+    """As the gateway does with its keys."""
+    fleet = "quern:{quern:fleet}:"
+    me.call("HMGET", fleet + "key:x", "tenant", "scopes")
+    assert me.call("INCR", fleet + "rate:x") == 1
+    me.call("EXPIRE", fleet + "rate:x", 120)
+    assert me.call("HSET", fleet + "keys_used", "x", 1) == 1
+    jobs, cost = fleet + "key_jobs:x", fleet + "key_cost:x:1"
+    assert me.call("ZADD", jobs, 1, "a") == 1
+    assert me.call("ZADD", jobs, "XX", 2, "a") == 0
+    assert me.call("ZCARD", jobs) == 1
+    me.call("ZRANGE", jobs, 0, 99, "WITHSCORES")
+    assert me.call("ZREM", jobs, "a") == 1
+    assert me.call("HINCRBY", cost, "cost", 5) == 5
+    me.call("EXPIRE", cost, 60)
+    assert me.call("HGET", cost, "cost") == b"5"
+    with me.client.pubsub() as ears:
+        ears.subscribe(fleet + "keys_removed")
+        assert ears.get_message(timeout=5)["type"] == "subscribe"
+
+
 def produce(me, admin):
     connect(me)
+    serve(me)
     publish_sharded(me)
     me.call("HGET", "quern:fleet", "partitions")
     me.call("SET", BLOB, "bytes", "EX", 60, "NX")
@@ -167,6 +218,7 @@ def produce(me, admin):
     assert me.call("GET", BLOB) == b"bytes"
     me.call("WAIT", 0, 1)
     me.transition("build")
+    keep_files(me)
     pairs = ("tenant", "t", "session", "s", "idempotency_key", "k", "unique_key", "u")
     job, _ = me.submit("blob", BLOB[-64:], "max_depth", 9, "deadline_ms", 9000, *pairs)
     _, again = me.submit("tenant", "t", "idempotency_key", "k")
@@ -451,6 +503,15 @@ def operate(me, admin):
     run(me, "schedule", "resume", "n")
     run(me, "schedule", "run", "n")
     run(me, "schedule", "rm", "n", "--yes")
+    run(me, "key", "add", "--expires", "1h")
+    key = json.loads(run(me, "key", "ls", "--json"))["key"]
+    run(me, "key", "rotate", key)
+    run(me, "key", "rm", key, "--yes")
+    hook, _ = run(me, "hook", "add", "https://r.example/").split()
+    for verb in ("rotate", "test", "enable"):
+        run(me, "hook", verb, hook)
+    assert hook in run(me, "hook", "ls")
+    run(me, "hook", "rm", hook, "--yes")
     job, _ = admin.submit()
     run(me, "get", job, code=75)
     run(me, "cancel", job, "--durability", "replica:1", code=75)
@@ -473,12 +534,28 @@ def measure(me, admin):
     me.call("XPENDING", WORK, "consumers")
 
 
+def deliver(me, admin):
+    """An end that is told, one that is told later, a receiver that has gone."""
+    connect(me)
+    me.call("HGET", "quern:fleet", "partitions")
+    me.transition("build")
+    hook = ("hook_set", "t", "hook_" + "0" * 16)
+    admin.transition(*hook, "url", "https://r.example/", "secret", "whsec_AAAA")
+    for outcome in ("again", "done", "gone"):
+        job, _ = admin.submit("tenant", "t", "notify", 1)
+        admin.transition("cancel", job)
+        (row,) = me.transition("deliver_take", 60000, 9)
+        done = ("deliver_done", row[0], row[1], outcome, 60000, 500, "why")
+        assert me.transition(*done) == 1
+
+
 ACTS = {
     "producer": produce,
     "dashboard": follow_only,
     "consumer": consume,
     "operator": operate,
     "metrics": measure,
+    "deliverer": deliver,
 }
 
 
@@ -571,6 +648,26 @@ def test_the_real_consumer_is_denied_nothing():
         assert stack.db.acl_log() == []
 
 
+def test_the_real_deliverer_is_denied_nothing():
+    """What it delivers fails, and comes again."""
+    with RedisServer() as server:
+        admin = As(server, "default")
+        admin.call("FUNCTION", "LOAD", LIBRARY)
+        add_users(server.client())
+        url = server.url.replace("unix://", "unix://deliverer:secret@")
+        hook = ("hook_set", "t", "hook_" + "0" * 16)
+        admin.transition(*hook, "url", "https://127.0.0.1/", "secret", "whsec_AAAA")
+        job, _ = admin.submit("tenant", "t", "notify", 1)
+        env = {"REDIS_URL": url, "QUERN_HOOK_RETRIES": "10ms", "QUERN_POLL": "10ms"}
+        with Process([binary("quern-deliverer")], env=env) as deliverer:
+            admin.transition("cancel", job)
+            deliverer.wait_for('"hook.ended"')
+            wait_until(lambda: not admin.call("EXISTS", f"{ROOT}deliver"))
+            deliverer.signal(signal.SIGTERM)
+            assert deliverer.wait() == 0
+        assert server.client().acl_log() == []
+
+
 def test_quern_watch_needs_no_more_than_a_dashboard_may():
     """Of a job that has ended, and of one that runs."""
     with Stack() as stack:
@@ -620,6 +717,58 @@ def test_the_programs_need_no_more_than_their_users_may(tmp_path):
         assert done.returncode == 0, done.stderr
         assert "month,sold" in done.stdout
         assert (tmp_path / "quern-out" / "figure-1.png").exists()
+
+
+SECRETS_OF_HOOKS = "quern-secrets:{???}:hooks:*"
+
+
+def add_gateway_user(admin, *more):
+    """As deploy/USERS.md says it."""
+    both = [*shipped()["producer"], *shipped()["operator"]]
+    rules = [rule for rule in both if rule != "-@all" and SECRETS_OF_HOOKS not in rule]
+    admin.execute_command("ACL", "SETUSER", "gateway", "reset", *rules, *more)
+
+
+def ask(gateway, key, method, path, body=None):
+    status, answer = gateway.json(method, path, body, **bearer(key))
+    return status, answer.get("error", answer)
+
+
+def administer_keys(gateway, admin):
+    """Keys that are made, used up to their limits, and removed."""
+    made = ask(gateway, admin, "POST", "/v1/keys", {"jobs": 1, "cost": 1, "rate": 99})[1]
+    job = {"prompt": "x", "queue": "nobody"}
+    statuses = [ask(gateway, made["secret"], "POST", "/v1/jobs", job)[0] for _ in range(2)]
+    assert statuses == [201, 429]
+    path = f"/v1/keys/{made['key']}"
+    assert ask(gateway, admin, "POST", f"{path}/rotate", {"grace_ms": 5000})[0] == 201
+    assert ask(gateway, admin, "GET", "/v1/keys")[0] == 200
+    assert ask(gateway, admin, "DELETE", path)[0] == 200
+
+
+def test_a_gateway_writes_secrets_that_it_cannot_read():
+    with Stack(executor=False) as stack:
+        add_gateway_user(stack.db, f"%W~{SECRETS_OF_HOOKS}")
+        key = make_key(stack, scopes="submit read admin")
+        url = stack.redis.url.replace("unix://", "unix://gateway:secret@")
+        with Gateway(url, open=None) as gateway:
+            gateway.ready()
+            status, made = ask(gateway, key, "POST", "/v1/hooks", {"url": "https://a.example"})
+            assert status == 201, made
+            path = f"/v1/hooks/{made['hook']}"
+            for verb in ("rotate", "enable", "test"):
+                assert ask(gateway, key, "POST", f"{path}/{verb}")[0] == 200
+            assert len(ask(gateway, key, "GET", "/v1/hooks")[1]["hooks"]) == 1
+            assert stack.db.hexists("quern-secrets:{000}:hooks:ann", made["hook"])
+            assert ask(gateway, key, "DELETE", path)[0] == 200
+            administer_keys(gateway, key)
+            assert stack.db.acl_log() == []
+            with pytest.raises(redis.exceptions.RedisError, match=DENIED):
+                As(stack.redis, "gateway").call("HGETALL", "quern-secrets:{000}:hooks:ann")
+            add_gateway_user(stack.db)
+            status, error = ask(gateway, key, "POST", "/v1/hooks", {"url": "https://a.example"})
+            assert (status, error["code"]) == (501, "not_offered"), error
+            gateway.drain()
 
 
 OTHER_KEYS = ["GET other", "SET other x", "COPY other {root}x", "EXISTS other"]
@@ -678,6 +827,7 @@ READ = {
     "files": ["GET {blob}", "SMEMBERS {root}refs:x"],
     "events": ["SUBSCRIBE {root}events:x", "XRANGE {root}events:x - +"],
 }
+HOOK_SECRETS = ["HGETALL quern-secrets:{{000}}:hooks:t"]
 CHANGE = [
     "XADD {work} * id x",
     "DEL {work}",
@@ -697,9 +847,10 @@ CHANGE = [
 CANNOT = {
     "producer": {
         "run jobs": LIFE,
-        "load the function library": ["FUNCTION LOAD x", "FUNCTION DELETE quern"],
+        "load functions": ["FUNCTION LOAD x", "FUNCTION DELETE quern"],
         "manage queues": ORDER,
         "see other keys": [*OTHER_KEYS, "SCAN 0", "KEYS *", "RANDOMKEY", "DBSIZE"],
+        "read webhooks' secrets": HOOK_SECRETS,
     },
     "consumer": {
         "submit, cancel or approve jobs": [
@@ -711,6 +862,7 @@ CANNOT = {
         "manage queues": ORDER,
         "manage Redis": SETTINGS,
         "see other keys": OTHER_KEYS,
+        "read the secrets of webhooks": HOOK_SECRETS,
     },
     "operator": {
         "run jobs": LIFE,
@@ -726,6 +878,10 @@ CANNOT = {
             "SUBSCRIBE {root}control",
         ],
         "change anything": CHANGE,
+    },
+    "deliverer": {
+        "read jobs, sessions, results, files or events": sum(READ.values(), []),
+        "change other keys": CHANGE,
     },
     "metrics": {
         "read jobs, sessions, results, files or events": sum(READ.values(), []),

@@ -78,8 +78,13 @@ def test_keep_and_stop(quickstart):
     del quickstart.env["QUERN_PROFILE"]  # once as it is shipped
     quickstart.out.mkdir()
     (quickstart.out / "mine.png").write_bytes(b"a chart of mine")
-    assert "The chart: quern-out/figure-1.png" in quickstart("--keep")
-    assert quickstart.running() == {"redis", "executor", "model", "consumer"}
+    said = quickstart("--keep")
+    assert "The chart: quern-out/figure-1.png" in said
+    assert quickstart.running() == ALL | {"model"}
+    # What it says to paste.
+    [curl] = [line for line in said.splitlines() if line.startswith("    curl ")]
+    answer = json.loads(shell(quickstart, f". quern-out/env\n{curl}"))
+    assert answer["object"] == "response" and answer["status"] == "completed"
     assert (quickstart.out / "mine.png").exists()
     assert "running already" in quickstart(code=1)
     assert quickstart("--stop") == "Stopped.\n"
@@ -150,7 +155,7 @@ def real(model):
     return {"OPENAI_BASE_URL": model.url, "OPENAI_MODEL": "small", "no_proxy": "*"}
 
 
-ALL = {"redis", "executor", "consumer"}
+ALL = {"redis", "executor", "consumer", "gateway"}
 
 
 def test_a_model_that_draws_no_chart_is_no_fault(quickstart, model):

@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 import pytest
+from gateway import Gateway, make_key
+from pypi import python_with
 from servers import BUILD as BUILD_DIR
 from stack import Stack
 
@@ -22,9 +24,7 @@ PAGES = sorted(
 
 
 def test_python_of_the_front_page_works():
-    (code,) = re.findall(
-        r"^```python\n(.*?)^```", (TREE / "README.md").read_text(), re.M | re.S
-    )
+    code = (TREE / "producer" / "examples" / "ask.py").read_text()
     with Stack() as stack:
         stack.consumer()
         done = subprocess.run(
@@ -39,6 +39,28 @@ def test_python_of_the_front_page_works():
     assert any(line.startswith("job.queued") for line in lines)
     assert any(line.startswith("job.completed") for line in lines)
     assert "primes" in lines[-1]
+
+
+def test_the_clients_of_the_front_page_work(tmp_path):
+    """OpenAI's, with a key."""
+    python = python_with("openai==3.57.0")
+    with Stack() as stack, Gateway(stack.redis.url, open=None) as gateway:
+        stack.consumer()
+        gateway.ready()
+        env = {
+            "PATH": os.environ["PATH"],
+            "QUERN_URL": f"http://127.0.0.1:{gateway.port}",
+            "QUERN_KEY": make_key(stack),
+        }
+        done = subprocess.run(
+            [python, TREE / "producer" / "examples" / "responses.py"],
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0 and "primes" in done.stdout, done
+        assert "sum" in done.stdout, done
 
 
 def sanitizers():
@@ -88,14 +110,17 @@ def test_c_of_the_front_page_works(tmp_path):
     [
         ("README.md", "c", "ask.c"),
         ("README.md", "python", "ask.py"),
+        ("README.md", "python", "responses.py"),
+        ("README.md", "js", "responses.mjs"),
         ("producer/CLIENTS.md", "js", "ask.mjs"),
         ("producer/CLIENTS.md", "php", "ask.php"),
     ],
 )
 def test_what_is_quoted_is_what_is_tested(readme, fence, example):
     text = (TREE / readme).read_text()
-    (code,) = re.findall(rf"^```{fence}\n(.*?)^```", text, re.M | re.S)
-    assert code == (TREE / "producer" / "examples" / example).read_text()
+    quoted = re.findall(rf"^```{fence}\n(.*?)^```", text, re.M | re.S)
+    code = (TREE / "producer" / "examples" / example).read_text()
+    assert code in quoted
     assert len(code.splitlines()) <= (17 if fence != "c" else 25)
 
 

@@ -11,6 +11,10 @@ from servers import SOURCE
 from stack import DRAINED
 
 UNITS = os.path.join(SOURCE, "deploy", "systemd")
+SERVICES = [
+    *("quern-consumer@.service", "quern-executor.service", "quern-gateway.service"),
+    "quern-deliverer.service",
+]
 
 
 def read(name):
@@ -20,7 +24,7 @@ def read(name):
     return unit
 
 
-@pytest.mark.parametrize("name", ["quern-consumer@.service", "quern-executor.service"])
+@pytest.mark.parametrize("name", SERVICES)
 def test_systemd_never_gives_up(name):
     """Before: five quick failures of Redis, and the unit was dead."""
     unit = read(name)
@@ -31,7 +35,7 @@ def test_systemd_never_gives_up(name):
 def test_pauses_between_restarts_grow():
     service = read("restart.conf")["Service"]
     assert int(service["RestartSteps"]) > 1
-    for name in ("quern-consumer@.service", "quern-executor.service"):
+    for name in SERVICES:
         first = int(read(name)["Service"]["RestartSec"])
         assert int(service["RestartMaxDelaySec"]) > first
 
@@ -50,11 +54,16 @@ def test_its_name_is_the_same_after_a_restart():
         assert "\nEnvironment=QUERN_NAME=%H.%i\n" in unit.read()
 
 
+def test_the_gateway_may_listen_on_a_socket():
+    service = read("quern-gateway.service")["Service"]
+    assert service["RuntimeDirectory"] == "quern-gateway"
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
 def test_systemd_finds_no_fault(tmp_path):
-    for name in ("quern-consumer@1.service", "quern-executor.service"):
-        source = os.path.join(UNITS, name.replace("@1", "@"))
-        with open(source) as unit:
+    for source in SERVICES:
+        name = source.replace("@", "@1")
+        with open(os.path.join(UNITS, source)) as unit:
             text = re.sub("^ExecStart=.*", "ExecStart=/bin/true", unit.read(), flags=re.M)
         (tmp_path / name).write_text(text)
     done = subprocess.run(

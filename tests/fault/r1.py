@@ -122,7 +122,8 @@ def backlog(fleet):
     return len(fleet.client.accepted - fleet.follower.ended)
 
 
-def strike_until_done(fleet, people, upgrade, asked):
+def strike_until_done(fleet, people, upgrade, asked, also=None):
+    """also: called with the number of each strike."""
     dice = dice_of(asked.seed)
     workers = [fleet.hire(**upgrade.hiring()) for _ in range(WORKERS)]
     strikes = max(DEATHS_OF_REDIS + 1, asked.jobs // PER_STRIKE)
@@ -135,6 +136,8 @@ def strike_until_done(fleet, people, upgrade, asked):
         if asked.upgrade is not None and number == 2 * quarter:
             upgrade.now(fleet)
         strike(fleet, workers, dice, upgrade)
+        if also:
+            also(number)
         if number in deaths:
             fleet.suffer("redis killed", fleet.replace_redis)
             fleet.client.submit(talk(f"probe-{number}", number))

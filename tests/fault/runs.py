@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 
+import gateways
 import r1
 import r2
 import r3
@@ -27,6 +28,7 @@ RUNS = {
     "R4": (r4, 320),
     "R5": (r5, 384),
     "subscribers": (subscribers, 10000),
+    "gateways": (gateways, 5000),
 }
 ALONE = ("R2", "R3", "R4", "subscribers")  # on a unix socket
 

@@ -1,23 +1,34 @@
 /* fuzz_convert.c - any bytes as MessagePack, and as JSON, there and back. */
+#include <stdint.h>
+
 #include "schemas/json/convert.h"
 #include "schemas/message/limits.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/message/schemas.h"
+
+/* As jansson itself writes it. */
+static void check_text(const json_t *json)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
+    CLEANUP(cleanup_free)
+    char *same = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    MUST(same != NULL);
+    MUST(json_add_text(&text, json));
+    MUST(view_is(buf_view(&text), same));
+}
 
 static void from_value(struct view bytes)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     const msgpack_object *value;
     json_t *json;
-    char *text;
 
     if (!value_decode(bytes, &value, &arena, NULL))
         return;
     json = json_from_value(value);
     MUST(json != NULL);
-    text = json_dumps(json, JSON_ENCODE_ANY);
-    MUST(text != NULL);
-    free(text);
+    check_text(json);
     json_decref(json);
 }
 
@@ -69,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                       JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     if (json == NULL)
         return 0;
+    check_text(json);
     to_value(json);
     for (size_t i = 0; i < ALL_SCHEMAS; i++)
         to_message(all_schemas[i], json);

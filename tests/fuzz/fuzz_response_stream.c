@@ -14,6 +14,7 @@ enum { MOST_ITEMS = 4096, MOST_EVENTS = 2000 };
 struct client {
     uint64_t sequence;
     bool begun, over;
+    bool fed;  /* an event that is not ignored */
     bool late; /* the first events are gone: so may be the first items */
     json_int_t first, added; /* indexes of items: from, so many */
     char open[MOST_ITEMS];
@@ -67,8 +68,8 @@ static void see(void *owner, uint64_t sequence, const char *type,
     client->over = ends;
 }
 
-static void feed(struct response_stream *stream, const uint8_t *bytes,
-                 uint64_t *seq)
+static void feed(struct response_stream *stream, struct client *client,
+                 const uint8_t *bytes, uint64_t *seq)
 {
     static const char *const types[] = {
         "job.queued",
@@ -110,8 +111,18 @@ static void feed(struct response_stream *stream, const uint8_t *bytes,
     data->image.name = VIEW("figure-1.png");
     data->file.name = VIEW("a.csv");
     data->file.blob = bytes[3] & 32 ? VIEW("0123") : VIEW("");
+    client->late |= !client->fed && event.seq > 1;
+    client->fed |= !event_is_terminal(event.type);
     *seq += bytes[4] % 3;
     response_stream_event(stream, &event);
+}
+
+static char *make_url(const void *owner, enum wire_link_kind kind,
+                      struct view name)
+{
+    (void)owner;
+    MUST(kind == WIRE_LINK_IMAGE);
+    return view_dup(name);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -119,7 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const int ends[] = { STATE_COMPLETED, STATE_INCOMPLETE, STATE_FAILED,
                                 STATE_CANCELLED };
     struct wire_job job = { .id = VIEW("019aa5c8-1b2c-7000-8000-000000000000"),
-                            .container = VIEW("cntr_7") };
+                            .container = VIEW("cntr_7"),
+                            .links = { make_url, NULL } };
     struct response_stream_options options = { false, false };
     struct client client = { 0 };
     struct response_stream *stream;
@@ -131,12 +143,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.obfuscate = data[0] & 2;
     job.background = data[0] & 4;
     job.with_outputs = data[0] & 8;
+    job.for_chat = data[0] & 128;
     client.late = data[0] & 16;
     if (client.late)
         seq = 100;
     stream = response_stream_new(&job, &options, see, &client);
     for (size_t i = 1; i + 5 <= size && i < MOST_EVENTS * 5; i += 5)
-        feed(stream, data + i, &seq);
+        feed(stream, &client, data + i, &seq);
     response_stream_end(stream, seq, ends[data[0] / 32 % 4], NULL, 0);
     response_stream_free(stream);
     MUST(client.over);

@@ -7,6 +7,7 @@
 
 #include "schemas/redis/route.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/resp.h"
 
 static void check_node(const struct route *route)
 {
@@ -32,24 +33,6 @@ static void hear(struct route *route, const redisReply *reply)
     }
 }
 
-/* hiredis asks at once for the memory of as many elements as are announced:
- * more of them than there are bytes are its affair, not ours. */
-static bool is_modest(const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        size_t count = 0;
-
-        if (!data[i] || !strchr("*%~>|", data[i]))
-            continue;
-        while (i + 1 < size && data[i + 1] >= '0' && data[i + 1] <= '9' &&
-               count <= size)
-            count = count * 10 + (size_t)(data[++i] - '0');
-        if (count > size)
-            return false;
-    }
-    return true;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const urls[] = { "redis+cluster://a:7000,b:7000",
@@ -58,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct address address;
     struct route route;
 
-    if (size == 0 || !is_modest(data, size))
+    if (size == 0 || !resp_is_modest(data, size))
         return 0;
     MUST(address_parse(&address, view_of(urls[data[0] % 3]), NULL));
     route_init(&route, &address, 100);

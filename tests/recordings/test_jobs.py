@@ -153,6 +153,7 @@ NEVER = {
     "unknown_outcome": "clients, models and code are told",
     "unknown_queue": "an operator's call is refused",
     "unknown_schedule": "an operator's call is refused",
+    "unknown_hook": "an operator's call is refused",
     "unknown_worker": "an operator's call is refused",
 }
 

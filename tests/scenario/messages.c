@@ -14,7 +14,7 @@
 
 #include "consumer/conversation/codeact.h"
 #include "consumer/conversation/python.h"
-#include "consumer/text.h"
+#include "schemas/message/text.h"
 
 enum { MAX_BYTES = 64 << 20 };
 

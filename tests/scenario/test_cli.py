@@ -42,6 +42,11 @@ def test_a_failed_job_ends_with_1_and_says_why(quern, consumer):
     assert err == "failed: it will not (model_refused)\n"
 
 
+def redis_facts(consumer, id):
+    found = consumer.redis.hgetall(f"{ROOT}job:{id}")
+    return {name.decode(): value.decode() for name, value in found.items()}
+
+
 def test_every_option_reaches_the_job(quern, consumer, tmp_path):
     (tmp_path / "sales.csv").write_text("a,b\n1,2\n")
     id = quern(
@@ -49,7 +54,7 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
         *"--system terse --tool python --priority normal --tenant acme".split(),
         *"--metadata a=b=c --metadata d=e --max-turns 7 --deadline 90s".split(),
         *"--cell-time 500ms --memory 512M --mode codeact --history anew".split(),
-        *"--max-total-tokens 9000 --max-cost 0.25 --env A=b=c --env B=".split(),
+        *"--max-total-tokens 9000 --max-cost 0.25 --env A=b=c --env B= --notify".split(),
     ).strip()
     job = consumer.take().job
     sha = hashlib.sha256(b"a,b\n1,2\n").hexdigest()
@@ -76,7 +81,9 @@ def test_every_option_reaches_the_job(quern, consumer, tmp_path):
             "cell_ms": 500,
             "memory_bytes": 512 << 20,
         },
+        "notify": True,
     }
+    assert redis_facts(consumer, id)["notify"] == "1"
     assert consumer.redis.get(f"quern:{{000}}:blob:{sha}") == b"a,b\n1,2\n"
     assert consumer.redis.ttl(f"quern:{{000}}:blob:{sha}") == -1  # as the job lives
 
@@ -222,6 +229,7 @@ REFUSED = [
     ("--approve pay", "approve"),
     ("--output-schema FILE", "output_schema"),
     ("--set temperature=0", "parameters"),
+    ("--notify", "notify"),
 ]
 
 
@@ -428,6 +436,8 @@ OPERATORS = {
     "worker": "ls drain resume".split(),
     "endpoint": "ls".split(),
     "schedule": "ls add show rm".split(),
+    "hook": "ls add rotate test enable rm".split(),
+    "key": "ls add rotate rm".split(),
 }
 
 USAGE = [

@@ -10,6 +10,7 @@ import msgpack
 import pytest
 from command import Terminal
 from library import Library, job_id, pack
+from standin import ROOT
 
 A, B, C = job_id(1), job_id(2), job_id(3)
 
@@ -580,6 +581,55 @@ def test_endpoints_that_are_none(quern, redis):
     redis.delete(FLEET + "counts")
     redis.set(FLEET + "counts", "no hash")
     assert "WRONGTYPE" in quern("endpoint", "ls", code=69)
+
+
+# --- webhooks -------------------------------------------------------------------
+
+
+def test_a_webhook_is_added_rotated_tried_and_removed(quern, redis):
+    """Its secret is printed once; the receiver of the old one has a day."""
+    added = quern("hook", "add", "https://r.example/x", "--tenant", "t", "--name", "ci")
+    id, secret = added.split("\n")[:2]
+    assert re.fullmatch(r"hook_[0-9a-f]{16}", id)
+    assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", secret)
+    (row,) = quern.json("hook", "ls", "--tenant", "t")
+    assert (row["hook"], row["url"], row["name"]) == (id, "https://r.example/x", "ci")
+    assert (row["events"], row["disabled"], row["secrets"]) == ("", False, 1)
+    assert secret not in quern("hook", "ls", "--tenant", "t")
+    assert quern("hook", "ls") == ""  # of the tenant default
+
+    (new,) = quern.json("hook", "rotate", id, "--tenant", "t")
+    assert new["hook"] == id and new["secret"] != secret
+    assert quern.json("hook", "ls", "--tenant", "t")[0]["secrets"] == 2
+    quern("hook", "rotate", id, "--tenant", "t", "--at-once")
+    assert quern.json("hook", "ls", "--tenant", "t")[0]["secrets"] == 1
+
+    assert "will be sent a test" in quern("hook", "test", id, "--tenant", "t")
+    (due,) = redis.zrange(f"{ROOT}deliver", 0, -1)
+    assert due.decode().endswith(f"/{id}")
+    assert quern("hook", "enable", id, "--tenant", "t").startswith(f"{id} enabled")
+    assert "would be" in quern("hook", "rm", id, "--tenant", "t", "--dry-run")
+    assert quern("hook", "rm", id, "--tenant", "t", "-y") == f"{id} removed\n"
+    assert redis.keys("*hooks*") == []
+
+
+def test_what_a_webhook_may_not_be(quern):
+    """Each refusal names the value."""
+    unknown = "hook_" + "0" * 16
+    for verb in ("rotate", "test", "enable"):
+        said = quern("hook", verb, unknown, code=65)
+        assert f"tenant default has no webhook {unknown}" in said
+    assert "no webhook" in quern("hook", "rm", unknown, "-y", code=65)
+    assert 'webhook is "x"' in quern("hook", "test", "x", code=65)
+    for url in ("ftp://r.example", "r.example", "https://", "https:///x"):
+        assert f'url is "{url}"' in quern("hook", "add", url, code=65)
+    assert "in front of its host" in quern("hook", "add", "https://a:b@c.d", code=65)
+    add = ("hook", "add", "https://r.example/" + "x" * 2048)
+    assert "url has 2066 bytes, at most 2048" in quern(*add, code=65)
+    add = ("hook", "add", "https://r.example/", "--events")
+    assert "events is 'done', must be states" in quern(*add, "done", code=65)
+    quern(*add, "failed,response.cancelled")
+    assert quern.json("hook", "ls")[0]["events"] == "failed cancelled"
 
 
 # --- schedules ------------------------------------------------------------------

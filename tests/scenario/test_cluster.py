@@ -9,6 +9,7 @@ import time
 import msgpack
 import pytest
 from command import Command
+from gateway import Gateway, bearer
 from servers import (
     Process,
     RedisCluster,
@@ -328,6 +329,23 @@ def test_a_cancel_reaches_the_consumer_at_once(cluster, stack, quern):
     assert time.monotonic() - began < 8
 
 
+def test_a_job_is_dropped_and_followed_again(cluster, quern):
+    """The end of its first subscription is not taken for a slot that moves."""
+    jobs = [submit(quern, tenant) for tenant in TENANTS]
+    with Watcher(cluster.url) as watcher:
+        for job in jobs:
+            watcher.follow(job)
+        time.sleep(1)
+        for job in jobs:
+            watcher.say(f"drop {job}\n{job}")
+        time.sleep(1)
+        for job in jobs:
+            quern("cancel", job)
+        assert watcher.end(60) == 0
+        assert watcher.ended == set(jobs)
+        assert watcher.away == 0
+
+
 def test_a_slot_moves_while_jobs_are_followed(cluster, stack, quern):
     """The node ends the subscriptions; those of other slots go on."""
     stack.model.script([{"text": "one two three four", "delay_ms": 300}])
@@ -368,3 +386,39 @@ def test_a_master_dies_while_its_jobs_are_followed(cluster, stack, quern):
         seqs = watcher.seqs(job)
         # What the failover has lost is a gap, and comes anew.
         assert lost or seqs == list(range(1, len(seqs) + 1)), (seqs, lost)
+
+
+def test_all_gateways_hear_of_a_removed_key(cluster, stack, quern):
+    """It is published in the slot of the fleet's keys alone."""
+    settings = {"open": None, "key_cache_time": "10m"}
+    with Gateway(cluster.url, **settings) as one, Gateway(cluster.url, **settings) as two:
+        gateways = [one.ready(), two.ready()]
+        key = quern("key", "add", "--tenant", "ann").strip()
+
+        def seen():
+            return {gateway.call("GET", "/v1/jobs", **bearer(key))[0] for gateway in gateways}
+
+        wait_until(lambda: seen() == {200})
+        time.sleep(1)  # their subscriptions stand
+        assert seen() == {200}
+        [row] = quern.json("key", "ls", "--tenant", "ann")
+        quern("key", "rm", row["key"], "-y")
+        wait_until(lambda: seen() == {401}, 5)
+        one.drain()
+        two.drain()
+
+
+def test_limits_of_keys_hold_for_tenants_of_all_partitions(cluster, stack, quern):
+    """What a key uses is in the fleet's slot, its jobs are in their tenant's."""
+    with Gateway(cluster.url, open=None) as gateway:
+        gateway.ready()
+        for tenant in TENANTS:
+            words = ("--tenant", tenant, "--jobs", "1", "--cost", "1")
+            key = quern("key", "add", *words).strip()
+            job = ("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})
+            status, answer = gateway.json(*job, **bearer(key))
+            assert status == 201, answer
+            assert gateway.json(*job, **bearer(key))[0] == 429
+            quern("cancel", answer["id"])
+            assert gateway.json(*job, **bearer(key))[0] == 201
+        gateway.drain()

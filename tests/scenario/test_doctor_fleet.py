@@ -279,6 +279,20 @@ def test_a_socket_that_may_not_be_opened_is_not_to_be_started():
     assert "start Redis" not in found["remedy"]
 
 
+# -- webhooks
+
+
+def test_ends_that_nobody_tells_are_told():
+    with RedisServer() as redis:
+        library = Library(redis.client()).load()
+        now = int(time.time() * 1000)
+        assert "webhooks" not in doctor(redis.url)
+        library.client.xadd(f"{library.root}deliveries", {"x": "y"}, id=f"{now - 90000}-0")
+        [found] = doctor(redis.url)["webhooks"]
+    assert found["level"] == "warning" and "has waited for 1 min" in found["text"]
+    assert "start quern-deliverer" in found["remedy"]
+
+
 # -- the model
 
 

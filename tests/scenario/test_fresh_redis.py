@@ -57,6 +57,16 @@ VERBS = [
     ("session get s file --deadline 100ms", None),
     ("session close s --deadline 100ms", None),
     ("session fork s t --deadline 100ms", None),
+    ("hook ls", 0),
+    ("hook add https://r.example/x", 0),
+    ("hook rotate hook_0123456789abcdef", 65),
+    ("hook test hook_0123456789abcdef", 65),
+    ("hook enable hook_0123456789abcdef", 65),
+    ("hook rm --yes hook_0123456789abcdef", 65),
+    ("key ls", 0),
+    ("key add", 0),
+    ("key rotate key_0", 65),
+    ("key rm --yes key_0", 65),
 ]
 FOLLOWS = ("run x", "exec file")  # until the job ends
 LOADS_NOTHING = ("doctor", "completion", "help")

@@ -1,5 +1,7 @@
 """quern-gateway: following jobs, whatever happens meanwhile."""
 
+import contextlib
+import http.client
 import os
 import select
 import threading
@@ -8,7 +10,7 @@ import time
 import msgpack
 import pytest
 import redis
-from gateway import Gateway
+from gateway import Gateway, frees_at_once
 from servers import wait_until
 from stack import ROOT, Stack, job_id
 
@@ -248,9 +250,7 @@ def memory_of(process):
 
 @pytest.fixture
 def frugal(stack):
-    """ASan keeps what was freed, which would look like memory that is used."""
-    options = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
-    with Gateway(stack.redis.url, more={"ASAN_OPTIONS": options}) as gateway:
+    with Gateway(stack.redis.url, more=frees_at_once()) as gateway:
         gateway.ready()
         yield gateway
         gateway.drain()
@@ -268,7 +268,7 @@ def test_a_thousand_followers_some_of_whom_do_not_read(frugal, stack):
     before = memory_of(gateway)
     for _ in range(400):
         job.write(text="x" * 20000)
-        if job.seq % 2 == 0:  # so that who reads has never 64 KiB waiting for him
+        if job.seq % 2 == 0:  # so that readers keep up
             wait_until(lambda: all(len(reader.seen) == job.seq for reader in readers))
     grown = memory_of(gateway) - before
     job.end()
@@ -279,6 +279,45 @@ def test_a_thousand_followers_some_of_whom_do_not_read(frugal, stack):
     assert grown < 100 << 20, f"{grown >> 20} MiB more"
     for other in others:
         other.close()
+
+
+def events_until_cut(follower):
+    """What had come to it when the gateway closed its connection."""
+    seen = []
+    with contextlib.suppress(ConnectionResetError, http.client.IncompleteRead):
+        for event in follower.events():
+            seen.append(event)
+    return seen
+
+
+def test_who_does_not_read_is_cut_and_goes_on_where_it_was(frugal, stack):
+    """Also while pings are sent; all that one has missed is there for it. Those that
+    are only slow are not cut."""
+    gateway, job = frugal, Feed(stack)
+    files = f"/proc/{gateway.child.pid}/fd"
+    readers = [collect(gateway.follow(job.id)) for _ in range(20)]
+    silent = [gateway.follow(job.id, buffer=4096) for _ in range(100)]
+    job.write()
+    for one in silent:  # it has been answered
+        assert select.select([one.socket], [], [], 60)[0]
+    before, used = len(os.listdir(files)), memory_of(gateway)
+    for _ in range(300):
+        job.write(text="x" * 20000)
+    assert memory_of(gateway) - used < len(silent) * 480 << 10
+    wait_until(lambda: len(os.listdir(files)) <= before - len(silent), 120, "all cut")
+    job.write(text="last")
+    job.end()
+    for reader in readers:
+        reader.join(60)
+        check_whole(reader.seen)
+        assert len(reader.seen) == job.seq
+    for one in silent[::10]:
+        seen = events_until_cut(one)
+        assert 0 < len(seen) < job.seq
+        again = gateway.follow(job.id, last_event_id=str(seen[-1][0]))
+        assert seen + list(again.events()) == readers[0].seen
+    for one in silent:
+        one.close()
 
 
 def test_a_follower_that_is_slow_replays_without_being_cut(gateway, stack):

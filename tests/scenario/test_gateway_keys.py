@@ -1,17 +1,19 @@
 """quern-gateway: what a key opens, and what it does not."""
 
-import hashlib
-import secrets
-import string
+import base64
+import json
 import time
 
 import pytest
-from gateway import Gateway
+from gateway import bearer, checked, Gateway, LETTERS, make_key, record
 from servers import Process, binary, wait_until
 from stack import Stack
 
-LETTERS = string.ascii_letters + string.digits
 PASS = {"prompt": "x", "queue": "nobody"}
+
+
+def basic(text):
+    return base64.b64encode(text.encode()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -26,22 +28,6 @@ def gateway(stack):
         gateway.ready()
         yield gateway
         gateway.drain()
-
-
-def record(key):
-    return f"quern:{{quern:fleet}}:key:{hashlib.sha256(key.encode()).hexdigest()}"
-
-
-def make_key(stack, **fields):
-    """A key, of which Redis has the hash alone."""
-    key = "qk_" + "".join(secrets.choice(LETTERS) for _ in range(36))
-    given = {"tenant": "ann", "scopes": "submit read", **fields}
-    stack.db.hset(record(key), mapping=given)
-    return key
-
-
-def bearer(key):
-    return {"authorization": f"Bearer {key}"}
 
 
 def test_a_key_opens_what_its_scopes_name(gateway, stack):
@@ -101,7 +87,7 @@ def test_without_a_good_key_nothing_opens(gateway, stack):
         return status, data
 
     good = make_key(stack)
-    never = "qk_" + "a" * 36
+    never = checked("qk_" + "a" * 30)
     past = make_key(stack, expires_at=int(time.time() * 1000) - 1)
     off = make_key(stack, disabled=1)
     none = make_key(stack, scopes="")
@@ -112,6 +98,12 @@ def test_without_a_good_key_nothing_opens(gateway, stack):
         {},
         {"authorization": good},
         {"authorization": f"Basic {good}"},
+        {"authorization": f"Basic {basic(good)}"},
+        {"authorization": f"Basic {basic(good + ':')}"},
+        {"authorization": f"Basic {basic('x:' + good)[:-4]}"},
+        {"authorization": f"Basic {basic('x' * 200 + ':' + good)}"},
+        {"authorization": "Basic "},
+        {"authorization": "Basic ===="},
         {"authorization": "Bearer"},
         {"authorization": "Bearer sk-other"},
         {"authorization": f"Bearer {good}x"},
@@ -121,6 +113,9 @@ def test_without_a_good_key_nothing_opens(gateway, stack):
     ):
         assert refused(**headers)[0] == 401, headers
     assert gateway.json("GET", "/v1/jobs", authorization=f"bEARER  {good}")[0] == 200
+    for name in ("", "x", "quern"):
+        told = f"basic {basic(name + ':' + good)}"
+        assert gateway.json("GET", "/v1/jobs", authorization=told)[0] == 200
     assert gateway.call("GET", "/livez")[0] == 200
     assert gateway.call("GET", "/readyz")[0] == 200
 
@@ -138,7 +133,7 @@ def test_a_key_that_was_removed_works_for_seconds_at_most(gateway, stack):
 
 def test_keys_are_remembered(gateway, stack):
     """Neither a good one nor a bad one costs a look-up each time."""
-    key, bad = make_key(stack), "qk_" + "b" * 36
+    key, bad = make_key(stack), checked("qk_" + "b" * 30)
 
     def looks():
         stats = stack.db.info("commandstats")
@@ -161,7 +156,7 @@ def test_who_is_let_in_without_a_key_may_still_bring_one(stack):
         assert stack.facts(job).get("tenant", "default") == "default"
         job = gateway.json(*submit, **bearer(key))[1]["id"]
         assert stack.facts(job)["tenant"] == "kate"
-        bad = gateway.call("GET", "/v1/jobs", **bearer("qk_" + "c" * 36))
+        bad = gateway.call("GET", "/v1/jobs", **bearer(checked("qk_" + "c" * 30)))
         assert bad[0] == 401
         gateway.drain()
 
@@ -186,3 +181,71 @@ def test_a_wrong_setting_ends_it(stack, settings, said):
     process.start()
     assert process.wait() == 64
     assert said in process.text(), process.text()
+
+
+def test_a_key_that_was_copied_wrong_is_refused_at_once(stack, gateway):
+    key = make_key(stack)
+    wrong = key[:10] + ("a" if key[10] != "a" else "b") + key[11:]
+    stack.db.config_resetstat()
+    status, answer = gateway.json("GET", "/v1/jobs", **bearer(wrong))
+    assert status == 401 and "check the others" in answer["error"]["message"]
+    assert "cmdstat_hmget" not in stack.db.info("commandstats")
+
+
+def test_a_key_has_a_rate(stack, gateway):
+    """Counted in Redis, for all gateways together."""
+    key = make_key(stack, rate=5)
+    with Gateway(stack.redis.url, open=None) as other:
+        other.ready()
+        seen = [
+            one.call("GET", "/v1/jobs", **bearer(key))
+            for one in (gateway, other) * 4
+        ]
+        statuses = [status for status, _, _ in seen]
+        assert statuses.count(200) in (5, 8)  # 8: a minute has ended meanwhile
+        for status, headers, body in seen:
+            if status != 200:
+                assert status == 429 and 0 < int(headers["Retry-After"]) <= 60
+                assert b"rate_limit_exceeded" in body
+        other.drain()
+
+
+def rate_of(headers):
+    """(limit, remaining, seconds to the reset) as the headers say it."""
+    limit, left, reset = (
+        headers[f"x-ratelimit-{name}-requests"] for name in ("limit", "remaining", "reset")
+    )
+    assert reset.endswith("s"), reset
+    return int(limit), int(left), int(reset[:-1])
+
+
+def early_in_a_minute():
+    """Requests are counted by minutes: not across the end of one."""
+    second = time.time() % 60
+    if second > 50:
+        time.sleep(60.5 - second)
+
+
+def test_answers_say_what_is_left_of_a_rate(stack, gateway):
+    """Of every kind: an answer, a refusal, a stream's head, the 429."""
+    early_in_a_minute()
+    key = make_key(stack, rate=4)
+    status, headers, body = gateway.call(
+        "POST", "/v1/jobs", b'{"prompt": "x", "queue": "nobody"}',
+        content_type="application/json", **bearer(key),
+    )
+    assert status == 201 and rate_of(headers)[:2] == (4, 3)
+    job = json.loads(body)["id"]
+    assert 0 < rate_of(headers)[2] <= 60
+    status, headers, _ = gateway.call("GET", "/v1/workers", **bearer(key))
+    assert status == 403 and rate_of(headers)[:2] == (4, 2)
+    follower = gateway.follow(job, **bearer(key))
+    assert rate_of(follower.open().headers)[:2] == (4, 1)
+    follower.close()
+    status, headers, _ = gateway.call("GET", "/v1/jobs/x", **bearer(key))
+    assert status == 404 and rate_of(headers)[:2] == (4, 0)
+    status, headers, _ = gateway.call("GET", "/v1/jobs", **bearer(key))
+    assert status == 429 and rate_of(headers)[:2] == (4, 0)
+    assert abs(rate_of(headers)[2] - int(headers["Retry-After"])) <= 1
+    headers = gateway.call("GET", "/v1/jobs", **bearer(make_key(stack)))[1]
+    assert "x-ratelimit-limit-requests" not in headers

@@ -173,6 +173,7 @@ def test_a_job_is_explained(gateway, stack):
         ("PATCH", "/v1/queues/%20", {"max_depth": 1}, 400, "queue"),
         ("POST", "/v1/queues/default/purge", {"dry_run": 1}, 400, "dry_run"),
         ("POST", "/v1/queues/default/purge", {"dryrun": True}, 400, None),
+        ("POST", "/v1/queues/default/purge", [1], 400, None),
         ("POST", "/v1/queues/nobody-named-it/pause", None, 404, None),
         ("GET", "/v1/queues/nobody-named-it", None, 404, None),
         ("GET", "/v1/queues/default/figures?since=x", None, 400, "since"),

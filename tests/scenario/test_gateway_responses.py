@@ -7,9 +7,11 @@ import os
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 from gateway import Gateway
+from held_redis import HeldRedis
 from servers import binary, wait_until
 from stack import ROOT, Stack, call_of
 
@@ -26,7 +28,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def gateway(stack):
-    with Gateway(stack.redis.url) as gateway:
+    with Gateway(stack.redis.url, foreground_grace="200ms") as gateway:
         gateway.ready()
         yield gateway
         gateway.drain()
@@ -118,6 +120,46 @@ def test_a_stream_is_the_same_at_every_gateway(gateway, stack):
         other.drain()
 
 
+FACTS_ASKED = b"finished_at\r\n$10\r\nerror_code"
+RESULT_ASKED = b":result:"
+
+
+@pytest.mark.parametrize("asked", [FACTS_ASKED, RESULT_ASKED], ids=["facts", "result"])
+def test_a_stream_has_its_true_end_though_redis_was_away_just_then(stack, asked):
+    stack.model.script([{"text": "Here."}])
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url) as gateway:
+        gateway.ready()
+        way.lose(asked)
+        seen = stream(
+            gateway, "POST", "/v1/responses", {"input": "end", "stream": True}
+        )
+        assert way.lost.is_set()
+        last = seen[-1]
+        assert last["type"] == "response.completed", last
+        assert last["response"]["usage"]["output_tokens"] > 0
+        assert texts(last["response"]) == ["Here."]
+        gateway.drain()
+
+
+def test_a_client_that_reads_slowly_gets_a_long_answer(gateway, stack):
+    """Its last events have the whole text, four times: all at once."""
+    stack.model.script([{"text": "long " * 60000}])
+    body = json.dumps({"input": "hi", "stream": True})
+    head = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    with socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.settimeout(60)
+        peer.connect(("127.0.0.1", gateway.port))
+        peer.sendall(f"POST /v1/responses HTTP/1.1\r\n{head}\r\n\r\n{body}".encode())
+        time.sleep(3)
+        got = b""
+        while not got.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"):
+            piece = peer.recv(65536)
+            assert piece, "it was cut"
+            got += piece
+    assert got.count(b"long " * 59999) == 4 and b"event: response.completed" in got
+
+
 def test_a_response_in_the_background_is_resumed_and_cancelled(gateway, stack):
     stack.model.script([{"text": "word " * 40, "chunk_ms": 100}])
     first = create(gateway, input="go", background=True)
@@ -151,6 +193,74 @@ def test_a_response_goes_on_from_another(gateway, stack):
         said = [(m["role"], m["content"]) for m in stack.model.request()["messages"]]
         assert said[-3:] == [("user", "a"), ("assistant", "one"), ("user", "b")]
         assert ("system", "Old.") not in said
+
+
+def test_what_a_response_was_given(gateway, stack):
+    stack.model.script([{"text": "one"}])
+    first = create(gateway, input="a", instructions="Old.")["id"]
+    stack.model.script([{"text": "two"}])
+    given = [{"role": "user", "content": "b"}, {"role": "user", "content": "c"}]
+    second = create(gateway, input=given, previous_response_id=first)["id"]
+    path = f"/v1/responses/{second}/input_items"
+    status, all = gateway.json("GET", f"{path}?order=asc")
+    assert status == 200 and all["object"] == "list" and all["has_more"] is False
+    assert [(i["role"], i["content"][0]["text"]) for i in all["data"]] == [
+        *(("user", "a"), ("assistant", "one"), ("user", "b"), ("user", "c"))
+    ]
+    ids = [item["id"] for item in all["data"]]
+    assert len(set(ids)) == 4 and all["first_id"] == ids[0]
+    # Newest first, page by page, as the clients' cursors go.
+    seen, after = [], ""
+    while True:
+        page = gateway.json("GET", f"{path}?limit=3{after}")[1]
+        seen += [item["id"] for item in page["data"]]
+        after = f"&after={page['last_id']}"
+        if not page["has_more"]:
+            break
+    assert seen == ids[::-1]
+    for query, param in [("limit=0", "limit"), ("after=x", "after"), ("order=x", "order")]:
+        assert gateway.refusal("GET", f"{path}?{query}") == (400, "invalid_value", param)
+    assert gateway.refusal("GET", "/v1/responses/resp_7/input_items")[0] == 404
+
+
+def test_a_stream_whose_events_have_expired(gateway, stack):
+    """From the result: the same items, with the same ids, in the same order."""
+    stack.model.script(
+        [{"text": "I look.", "tool_calls": [call_of("print(7)")]}, {"text": "It is 7."}]
+    )
+    id = create(gateway, input="go", tools=[CODE], background=True)["id"]
+    assert ended(gateway, id)["status"] == "completed"
+    path = f"/v1/responses/{id}?stream=true&include_obfuscation=false"
+    before = stream(gateway, "GET", path)
+    stack.db.delete(f"quern:{{000}}:events:{job_of({'id': id})}")
+    after = stream(gateway, "GET", path)
+    items = [
+        [(e["output_index"], e["item"]["id"]) for e in events if e["type"] == added]
+        for events in (before, after)
+        for added in ("response.output_item.added", "response.output_item.done")
+    ]
+    assert items[0] == items[2] and items[1] == items[3] and len(items[0]) > 1
+    assert before[-1]["response"] == after[-1]["response"]
+    assert [e["type"] for e in after[:2]] == ["response.created", "response.queued"]
+
+
+def test_a_chain_that_is_longer_than_a_job_may_be(gateway, stack):
+    id = None
+    for n in range(4):
+        stack.model.script([{"text": f"answer {n}"}])
+        answer = create(gateway, input="x" * 150_000, previous_response_id=id)
+        assert texts(answer) == [f"answer {n}"]
+        id = answer["id"]
+    assert stack.model.request()["messages"][-2]["content"] == "answer 2"
+
+
+def test_a_response_that_is_not_stored(gateway, stack):
+    stack.model.script([{"text": "one"}])
+    id = create(gateway, input="a", store=False)["id"]
+    assert gateway.refusal("GET", f"/v1/responses/{id}")[0] == 404
+    assert gateway.refusal(
+        "POST", "/v1/responses", {"input": "b", "previous_response_id": id}
+    ) == (400, "previous_response_not_found", "previous_response_id")
 
 
 def test_functions_of_the_caller(gateway, stack):
@@ -271,8 +381,8 @@ REFUSED = [
     ),
     (
         {"input": [{"type": "item_reference", "id": "msg_1"}]},
-        "unsupported_parameter",
-        "input",
+        "invalid_value",
+        "input[0].id",
     ),
     ({"input": "x", "temperature": 3}, "invalid_value", "temperature"),
     ({"input": "x", "temperature": "hot"}, "invalid_type", "temperature"),
@@ -287,7 +397,7 @@ REFUSED = [
     ({"input": "x", "text": {"format": {"type": "xml"}}}, "invalid_value", None),
     ({"input": "x", "metadata": {"a": 1}}, "invalid_type", "metadata.a"),
     ({"input": "x", "background": True, "store": False}, "invalid_value", "store"),
-    ({"input": "x", "conversation": "conv_1"}, "unsupported_parameter", None),
+    ({"input": "x", "conversation": "conv_1"}, "invalid_value", "conversation"),
     (
         {"input": "x", "previous_response_id": "resp_7"},
         "previous_response_not_found",

@@ -155,7 +155,7 @@ def test_a_job_of_too_many_values_has_none(queue):
 def test_a_purge_of_large_jobs_does_not_hold_the_server(queue):
     """It reads their bodies, so it stops after some and is called again."""
     for number in range(40):
-        body = pack(v=1, x=[[1]] * 2000, prompt="p" * 100000, metadata=SHORT)
+        body = pack(v=1, x=[[1]] * 1900, prompt="p" * 100000, metadata=SHORT)
         queue.call("submit", "id", job_id(number), "job", body)
     jobs, more = queue.purge()
     assert 0 < jobs < 10 and more

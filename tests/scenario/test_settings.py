@@ -17,17 +17,20 @@ MARKDOWN = {
     "executor": [binary("quern-executor"), "--document", "markdown"],
     "producer": [binary("quern"), "help", "settings", "markdown"],
     "producer/gateway": [binary("quern-gateway"), "--document", "markdown"],
+    "producer/deliver": [binary("quern-deliverer"), "--document", "markdown"],
 }
 MAN = {
     "quern-consumer": [binary("quern-consumer"), "--document", "man"],
     "quern-executor": [binary("quern-executor"), "--document", "man"],
     "quern-gateway": [binary("quern-gateway"), "--document", "man"],
+    "quern-deliverer": [binary("quern-deliverer"), "--document", "man"],
     "quern": [binary("quern"), "help", "man"],
 }
 SAMPLE = {
     "quern-consumer": [binary("quern-consumer"), "--document", "sample"],
     "quern-executor": [binary("quern-executor"), "--document", "sample"],
     "quern-gateway": [binary("quern-gateway"), "--document", "sample"],
+    "quern-deliverer": [binary("quern-deliverer"), "--document", "sample"],
     "quern": [binary("quern"), "help", "settings", "sample"],
 }
 

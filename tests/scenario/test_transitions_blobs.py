@@ -101,7 +101,7 @@ def test_a_job_without_files_has_no_key_and_no_field_for_them(queue):
         ("BADARG", ["A" * 64]),
         ("BADARG", ["a" * 63 + "\n"]),
         ("NOBLOB", ["a" * 64]),
-        ("TOOBIG", ["a" * 64] * 65),
+        ("TOOBIG", ["a" * 64] * 66),
     ],
 )
 def test_files_that_are_not_there_are_refused_before_anything_is_written(

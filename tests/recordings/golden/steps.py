@@ -156,6 +156,11 @@ def blob_of_another_type(name):
     return change
 
 
+def blob_written(data):
+    """By a producer, or an earlier job."""
+    return lambda scene: scene.stack.blob(data)
+
+
 def blobs_deleted(scene):
     for key in scene.stack.db.keys("quern:{000}:blob:*"):
         scene.stack.db.delete(key)

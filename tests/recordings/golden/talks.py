@@ -1,8 +1,10 @@
 """Conversations: tools and CodeAct, in every dialect, answers of a form, what was
 said before, pictures."""
 
+import hashlib
 import json
 
+import msgpack
 from golden.rows import (
     BLOCK,
     OF_A_NUMBER,
@@ -14,6 +16,7 @@ from golden.rows import (
     text,
     writes,
 )
+from golden.steps import blob_written
 from pictures import PNG, shows
 
 DIALECTS = {"chat": "default", "anthropic": "claude", "responses": "o"}
@@ -31,6 +34,17 @@ CHAT = [
     {"role": "user", "content": [{"type": "text", "text": "And twice that?"}]},
 ]
 
+
+KEPT = msgpack.packb(
+    {
+        "v": 1,
+        "messages": [
+            {"role": "system", "content": "Be long."},
+            {"role": "user", "content": "Six times seven?"},
+            {"role": "assistant", "content": "42."},
+        ],
+    }
+)
 
 FUNCTIONS = [
     {
@@ -642,6 +656,15 @@ HISTORY = [
         before=[BEFORE],
         session="lab",
         history="off",
+    ),
+    row(
+        "continued",
+        "completed",
+        [text("84.")],
+        before=[blob_written(KEPT)],
+        prompt="And twice that?",
+        earlier=hashlib.sha256(KEPT).hexdigest(),
+        keep_ms=7 * 24 * 3600 * 1000,
     ),
     row(
         "history-of-messages",

@@ -188,6 +188,7 @@ CODE = [
         "completed",
         "1",
         metadata={"ticket": "T-7", "who": "Ada"},
+        notify=True,
         shows=['"ticket":"T-7"'],
     ),
     code("high-priority", "completed", "1", priority="high"),

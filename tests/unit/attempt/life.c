@@ -124,7 +124,7 @@ static struct {
     struct buf codes[4];
     struct view cells[4], approve[2], names[1];
     struct file_ref file;
-    char blob[65], picture[65];
+    char blob[65], picture[65], earlier[65];
     struct job_function function;
 } stuff;
 
@@ -176,9 +176,30 @@ static void make_functions(struct job *job)
         job->limits.max_output_tokens = 600 + chance(10000);
 }
 
+/* By the seed alone, so that all else of a seed's life stays as it was. */
+static void go_on_from_another(struct job *job)
+{
+    struct view earlier = VIEW("\x82\xa1v\x01\xa8messages\x92"
+                               "\x82\xa4role\xa4user\xa7"
+                               "content\xa3"
+                               "Go!"
+                               "\x82\xa4role\xa9"
+                               "assistant\xa7"
+                               "content\xa5"
+                               "Gone.");
+    if (world.seed % 4 == 1)
+        job->keep_ms = UINT64_C(7) * 24 * 3600 * 1000;
+    if (world.seed % 5 != 2)
+        return;
+    name_blob(earlier, stuff.earlier);
+    store_blob(stuff.earlier, earlier);
+    job->earlier = view_of(stuff.earlier);
+}
+
 static void make_conversation(struct job *job)
 {
     job->prompt = VIEW("What is it?");
+    go_on_from_another(job);
     job->mode = chance_of(40) ? MODE_CODEACT : MODE_TOOLS;
     if (chance_of(15)) {
         stuff.approve[0] = VIEW("execute_python_code");

@@ -10,15 +10,17 @@
  *   /slow      the same after ?ms= milliseconds
  *   /late      the same, but chooses to read the body only after ?ms=
  *   /refuse    401 before the body
- *   /inside    answers 200 inside of the first piece of the body
- *   /upload    counts the body; with ?pause it rests 5 ms after each piece
+ *   /inside    answers 200 inside of the first piece of the body; with ?n= it
+ *              begins the stream of /ticks there
+ *   /upload    counts the body; it rests ?pause= ms after each piece
  *   /ticks     a stream of ?n= events, one each ?ms=
  *   /follow    a stream of what is sent to /publish
  *   /publish   sends the body to all followers, ?n= times
  *   /end       ends the streams of all followers
  *   /download  ?size= bytes, as fast as the peer reads
  *   /status    an empty answer with status ?code=
- *   /header    has a header that holds the body
+ *   /header    has a header that holds the body; with ?n= it is one
+ *              of the stream of /ticks
  *   /stats     what has been seen, one "name value" a line */
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +31,7 @@
 #include "producer/gateway/http/event_stream.h"
 #include "producer/gateway/http/http_server.h"
 
-enum { DRAIN_MS = 2000, PAUSE_MS = 5, MAX_BODY = 1 << 20, PIECE = 16 << 10 };
+enum { DRAIN_MS = 2000, MAX_BODY = 1 << 20, PIECE = 16 << 10 };
 
 static uv_loop_t *loop;
 static struct http_server *server;
@@ -197,17 +199,6 @@ static const struct http_request_events upload_events = {
     .on_end = on_upload_end,
 };
 
-static void on_inside_piece(void *owner, struct view piece)
-{
-    (void)piece;
-    say(owner, 200, VIEW("inside"));
-}
-
-static const struct http_request_events inside_events = {
-    .on_gone = on_gone,
-    .on_piece = on_inside_piece,
-};
-
 /* ------------------------------------------------------------------ streams */
 
 static void fill(void *owner)
@@ -262,6 +253,24 @@ static void tick(struct visit *visit)
     visit_end(visit);
 }
 
+static void on_inside_piece(void *owner, struct view piece)
+{
+    struct visit *visit = owner;
+
+    (void)piece;
+    if (visit->left == 0) {
+        say(visit, 200, VIEW("inside"));
+        return;
+    }
+    stream_begin(visit);
+    visit_later(visit, visit->ms, tick);
+}
+
+static const struct http_request_events inside_events = {
+    .on_gone = on_gone,
+    .on_piece = on_inside_piece,
+};
+
 static void on_publish_end(void *owner, struct view body)
 {
     struct visit *visit = owner, *next;
@@ -309,15 +318,18 @@ static unsigned long resident_kib(void)
 
 static void route_stats(struct visit *visit)
 {
-    unsigned long count = 0;
+    unsigned long count = 0, waiting = 0;
     char text[400];
 
-    for (struct visit *one = followers; one; one = one->next)
+    for (struct visit *one = followers; one; one = one->next) {
         count++;
+        waiting += http_stream_waiting(one->stream);
+    }
     snprintf(text, sizeof(text),
              "connections %zu\nrequests %lu\nuploads %lu\nfollowers %lu\n"
-             "peer %lu\nslow %lu\ncut %lu\nbad %lu\nserver %lu\nresident %lu\n",
-             http_server_connections(server), requests, uploads, count,
+             "waiting %lu\npeer %lu\nslow %lu\ncut %lu\nbad %lu\nserver %lu\n"
+             "resident %lu\n",
+             http_server_connections(server), requests, uploads, count, waiting,
              gone[HTTP_GONE_PEER], gone[HTTP_GONE_SLOW], gone[HTTP_GONE_CUT],
              gone[HTTP_GONE_BAD], gone[HTTP_GONE_SERVER], resident_kib());
     say(visit, 200, view_of(text));
@@ -338,6 +350,12 @@ static void on_header_end(void *owner, struct view body)
     struct visit *visit = owner;
     struct http_pair header = { VIEW("X-Echo"), body };
 
+    if (visit->left > 0) {
+        visit->stream = http_stream_begin(visit->request, 200, &header, 1,
+                                          HTTP_CHUNKED, &stream_events, visit);
+        visit_later(visit, visit->ms, tick);
+        return;
+    }
     http_answer(visit->request, 200, &header, 1, VIEW(""));
     visit_end(visit);
 }
@@ -380,14 +398,17 @@ static void route(struct visit *visit, struct view name)
         http_request_follow(request, &echo_events, visit);
         visit_later(visit, visit->ms, collect);
     } else if (view_is(name, "upload")) {
-        visit->ms = number_of(request, "pause", 0) ? PAUSE_MS : 0;
+        visit->ms = (unsigned int)number_of(request, "pause", 0);
         route_body(visit, &upload_events, false);
     } else if (view_is(name, "inside")) {
-        route_body(visit, &inside_events, false);
+        visit->left = number_of(request, "n", 0);
+        http_request_follow(request, &inside_events, visit);
+        http_body_receive(request, 1000);
     } else if (view_is(name, "publish")) {
         visit->left = number_of(request, "n", 1);
         route_body(visit, &publish_events, true);
     } else if (view_is(name, "header")) {
+        visit->left = number_of(request, "n", 0);
         route_body(visit, &header_events, true);
     } else if (view_is(name, "stats")) {
         route_stats(visit);
@@ -457,12 +478,16 @@ static void set_limit(struct http_limits *limits, const char *word)
         limits->keep_alive_ms = value;
     else if (view_is(name, "stall_ms"))
         limits->stall_ms = value;
+    else if (view_is(name, "stream_bytes"))
+        limits->stream_bytes = value;
     else if (view_is(name, "linger_ms"))
         limits->linger_ms = value;
     else if (view_is(name, "connections"))
         limits->connections = (uint32_t)value;
     else if (view_is(name, "connections_per_address"))
         limits->connections_per_address = (uint32_t)value;
+    else if (view_is(name, "collected_bytes"))
+        limits->collected_bytes = value;
     else if (view_is(name, "certificate"))
         certificate = equals + 1;
     else if (view_is(name, "key"))

@@ -1,6 +1,8 @@
 """Streams of the gateway's HTTP: followers, some of whom do not read."""
 
+import contextlib
 import selectors
+import time
 
 import http_server
 import pytest
@@ -83,6 +85,23 @@ def test_a_stream_before_the_body_is_whole(server, version, sent):
     assert got.count(b"event: tick\n") == 2 and got.count(b"HTTP/1.1 ") == 1
 
 
+@pytest.mark.parametrize("target", [b"/inside", b"/inside?n=2&ms=100"])
+def test_an_answer_inside_of_a_body_that_turns_out_too_long(server, target):
+    """What was begun is the one answer, and it comes whole."""
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"5\r\nhello\r\n3e8\r\n" + b"x" * 1000
+    with follow(server, request=head % target + chunks) as peer:
+        got = http_server.rest_of(peer)
+    assert got.count(b"HTTP/1.1 ") == 1 and got.startswith(b"HTTP/1.1 200 ")
+    if b"?" not in target:
+        assert got.endswith(b"\r\n\r\ninside")
+        return
+    body, behind = dechunked(got)
+    assert body == b"event: tick\ndata: {}\n\n" * 2 + b"data: [DONE]\n\n"
+    assert behind == b""
+    has(server, bad=0, peer=0, connections=1)
+
+
 def test_a_follower_that_sends_more_is_still_seen_to_go(server):
     request = FOLLOW.replace(b"Host", b"Connection: close\r\nHost")
     with follow(server, request=request) as peer:
@@ -133,6 +152,30 @@ def test_a_peer_that_stops_reading_is_cut_after_a_while(tmp_path):
     server.drain()
 
 
+def test_a_follower_that_reads_nothing_is_cut_while_events_are_sent(tmp_path):
+    """Small events, as pings are, do not count as bytes that it has taken."""
+    server = http_server.EchoServer(tmp_path, "stall_ms=1500")
+    with follow(server), contextlib.ExitStack() as closes:
+        has(server, followers=1)
+        while server.stats()["waiting"] == 0:
+            ask(server, b"POST", b"/publish?n=20", b"x" * 1000)
+        reader = closes.enter_context(follow(server))
+        has(server, followers=2)
+        for _ in range(100):
+            if server.stats()["followers"] == 1:
+                break
+            ask(server, b"POST", b"/publish", b"ping")
+            time.sleep(0.05)
+        stats = server.stats()
+        # Far fewer bytes than those for which a follower is cut at once. Over TCP
+        # the kernel may see it first (TCP_USER_TIMEOUT): then the peer has gone.
+        assert (stats["slow"] + stats["peer"], stats["cut"]) == (1, 0)
+        assert stats["followers"] == 1
+        ask(server, b"POST", b"/end")
+        assert bytes(*read_all([reader])).count(b"data: ping\n") > 5
+    server.drain()
+
+
 def read_all(peers):
     """What each of the peers gets until its stream ends."""
     got = {peer: bytearray() for peer in peers}
@@ -151,8 +194,22 @@ def read_all(peers):
     return got.values()
 
 
-def test_many_followers_of_whom_some_do_not_read(server):
+def test_a_follower_may_have_much_waiting_while_others_have_not(server):
+    """An answer of a megabyte comes as several large events at once."""
+    with follow(server) as reader:
+        has(server, followers=1)
+        for size in (100_000, 900_000, 900_000):
+            ask(server, b"POST", b"/publish", b"x" * size)
+        ask(server, b"POST", b"/end")
+        [got] = read_all([reader])
+    assert got.count(b"x" * 1000) == 1900
+    has(server, followers=0, cut=0)
+
+
+def test_many_followers_of_whom_some_do_not_read(tmp_path):
     """Those who do not read are cut; memory is bounded; the others get all."""
+    all_full = ["stall_ms=60000", "stream_bytes=65536"]
+    server = http_server.EchoServer(tmp_path, *all_full, env=http_server.FREES_AT_ONCE)
     readers = [follow(server) for _ in range(FOLLOWERS - SILENT)]
     silent = [follow(server) for _ in range(SILENT)]
     has(server, followers=FOLLOWERS)
@@ -179,6 +236,7 @@ def test_many_followers_of_whom_some_do_not_read(server):
     for peer in readers + silent:
         peer.close()
     has(server, followers=0, cut=SILENT, peer=0, connections=1)
+    server.drain()
 
 
 def drop(peer, size):

@@ -103,6 +103,7 @@ static const char *type_of_body(const struct api_route *route)
     case ROUTE_JSON_NEEDED:
         return "application/json";
     case ROUTE_FORM:
+    case ROUTE_FORM_JSON:
         return "multipart/form-data";
     case ROUTE_BYTES:
         return "application/octet-stream";
@@ -123,7 +124,9 @@ static void check_body(const json_t *operation, const struct api_route *route)
     if (!at(at(body, "content"), type))
         fail_msg("%s: the body is of type %s", route->pattern, type);
     assert_int_equal(json_is_true(at(body, "required")),
-                     route->body == ROUTE_JSON_NEEDED);
+                     route->body == ROUTE_JSON_NEEDED ||
+                         route->body == ROUTE_FORM ||
+                         route->body == ROUTE_FORM_JSON);
 }
 
 static void check_scope(const json_t *operation, const struct api_route *route)

@@ -1,5 +1,9 @@
 unit_test(gateway/multipart producer_http)
+unit_test(gateway/http_address producer_http)
+unit_test(gateway/http_server producer_http)
+unit_test(gateway/event_stream producer_http)
 unit_test(gateway/openapi producer_gateway)
+unit_test(gateway/link_token producer_gateway)
 
 # Certificates that a test makes.
 add_library(gateway_certificates STATIC unit/gateway/certificates.c)
@@ -12,7 +16,7 @@ add_executable(echo_server unit/gateway/echo_server.c)
 target_link_libraries(echo_server PRIVATE
   producer_http quern_flags quern_sanitize)
 scenario_test(unit/gateway/tls unit)
-foreach(module smuggling http http_streams)
+foreach(module smuggling http http_ends http_streams)
   scenario_test(unit/gateway/${module} unit)
   add_test(NAME unit/gateway/${module}/tls COMMAND /usr/bin/python3 -m pytest
     -q -x -p no:cacheprovider

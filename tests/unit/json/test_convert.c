@@ -101,6 +101,55 @@ static void test_json_becomes_the_same_value_again(void **state)
     }
 }
 
+static void test_text_is_that_of_jansson(void **state)
+{
+    static const char *const rows[] = {
+        "null",
+        "-9223372036854775808",
+        "[0.1,1.0,1e300,-0.0,0.0,-1.0,-2.5,999999.0,1000000.0,1e16]",
+        "[0,-1,10,9223372036854775807]",
+        "\"\\\" \\\\ / \\b\\f\\n\\r\\t \\u0000\\u001f\"",
+        "\"\x7f h\xc3\xa9\xe2\x80\xa8\"",
+        "{}",
+        "[[],[{}],\"\"]",
+        "{\"a\":{\"\":true,\"b\\n\":[false,null]},\"c\":1}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        CLEANUP(buf_finish) struct buf text = { .max = 1000 };
+        json_t *json =
+            json_loads(rows[i], JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        char *same = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+
+        assert_true(json_add_text(&text, json));
+        if (!view_is(buf_view(&text), same))
+            fail_msg("%s, not %.*s", same, VIEW_ARG(buf_view(&text)));
+        free(same);
+        json_decref(json);
+    }
+}
+
+static void test_text_that_is_not_utf8_is_refused(void **state)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = 1000 };
+    json_t *json = json_pack("{s:o}", "a", json_string_nocheck("\xff"));
+
+    (void)state;
+    assert_false(json_add_text(&text, json));
+    json_decref(json);
+}
+
+static void test_text_is_bounded(void **state)
+{
+    CLEANUP(buf_finish) struct buf text = { .max = 5 };
+    json_t *json = json_string("four");
+
+    (void)state;
+    assert_false(json_add_text(&text, json));
+    json_decref(json);
+}
+
 static bool takes_depth(char container, int depth)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -277,6 +326,9 @@ int main(void)
         cmocka_unit_test(test_messages_are_read_strictly),
         cmocka_unit_test(test_a_message_survives_json),
         cmocka_unit_test(test_a_message_against_its_table_has_no_json),
+        cmocka_unit_test(test_text_is_that_of_jansson),
+        cmocka_unit_test(test_text_that_is_not_utf8_is_refused),
+        cmocka_unit_test(test_text_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

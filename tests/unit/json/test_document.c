@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "schemas/json/schema.h"
+#include "schemas/message/conversation.h"
 #include "schemas/message/event.h"
 #include "schemas/message/history.h"
 
@@ -76,12 +77,18 @@ static void test_history(void **state)
     check_document(&schema_history);
 }
 
+static void test_conversation(void **state)
+{
+    (void)state;
+    check_document(&schema_conversation);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_job),     cmocka_unit_test(test_event),
         cmocka_unit_test(test_result),  cmocka_unit_test(test_session),
-        cmocka_unit_test(test_history),
+        cmocka_unit_test(test_history), cmocka_unit_test(test_conversation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/model/http.h"
+#include "schemas/http/http.h"
 
 static struct {
     uv_loop_t loop;

@@ -225,6 +225,7 @@ static void test_a_good_file(void **state)
     CLEANUP(cleanup_free) char *text = NULL;
     struct endpoints endpoints = { 0 };
     struct model_endpoint *found;
+    char *names;
     struct err err = { 0 };
 
     (void)state;
@@ -255,6 +256,10 @@ static void test_a_good_file(void **state)
     found = endpoints_take(&endpoints, VIEW("m"), &err);
     assert_string_equal(found->name, "a");
     endpoint_free(found);
+
+    names = endpoints_names(&endpoints);
+    assert_string_equal(names, "[\"default\",\"a\",\"m\"]");
+    free(names);
 
     assert_null(endpoints_take(&endpoints, VIEW("b"), &err));
     assert_string_equal(err.code, "unknown_model");

@@ -170,6 +170,9 @@ static void test_the_job_of_an_item(void **state)
     assert_true(response_item_job(VIEW("msg_" DIGITS "0001"), job));
     assert_string_equal(job, JOB);
     assert_true(response_item_job(VIEW("fco_" DIGITS "i0001"), job));
+    assert_true(response_item_is_input(VIEW("fco_" DIGITS "i0001")));
+    assert_false(response_item_is_input(VIEW("msg_" DIGITS "0001")));
+    assert_false(response_item_is_input(VIEW("msg_")));
     assert_false(response_item_job(VIEW("msg_" DIGITS), job));
     assert_false(response_item_job(VIEW("xyz_" DIGITS "0001"), job));
     assert_false(response_item_job(VIEW("msg_X" DIGITS "0001"), job));

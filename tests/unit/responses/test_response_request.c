@@ -635,7 +635,7 @@ static void test_continuing(void **state)
 
         if (!response_request_read(&request, body, &ordinary, &error))
             fail_msg("%s: %s", continued[i].name, error.message);
-        good = response_request_continue(&request, earlier, &error);
+        good = response_request_continue(&request, earlier, VIEW(""), &error);
         if (good != (wanted != NULL))
             fail_msg("%s: %s", continued[i].name,
                      good ? "is taken" : error.message);
@@ -649,6 +649,29 @@ static void test_continuing(void **state)
         json_decref(earlier);
         json_decref(wanted);
     }
+}
+
+/* The job names a blob in place of the messages that are in it. */
+static void test_continuing_from_a_blob(void **state)
+{
+    static const char sha256[] = "0123456789abcdef0123456789abcdef"
+                                 "0123456789abcdef0123456789abcdef";
+    struct response_request request;
+    struct body_error error = { 0 };
+    json_t *body = json_of("{'previous_response_id':'r','input':'q'}");
+    json_t *earlier = json_array_of("[" USER("a") "]");
+
+    (void)state;
+    assert_true(response_request_read(&request, body, &ordinary, &error));
+    assert_true(
+        response_request_continue(&request, earlier, VIEW(sha256), &error));
+    assert_string_equal(
+        json_string_value(json_object_get(request.job, "earlier")), sha256);
+    assert_int_equal(json_array_size(json_object_get(request.job, "messages")),
+                     1);
+    response_request_finish(&request);
+    json_decref(body);
+    json_decref(earlier);
 }
 
 /* ------------------------------------------------------------------- bounds */
@@ -704,6 +727,7 @@ int main(void)
         cmocka_unit_test(test_references),
         cmocka_unit_test(test_what_is_repeated),
         cmocka_unit_test(test_continuing),
+        cmocka_unit_test(test_continuing_from_a_blob),
         cmocka_unit_test(test_bounds),
     };
 

@@ -541,6 +541,31 @@ static void with_result(void (*test)(const struct result *result))
     test(&result);
 }
 
+static char *image_url(const void *owner, enum wire_link_kind kind,
+                       struct view name)
+{
+    char url[64];
+
+    assert_int_equal(kind, WIRE_LINK_IMAGE);
+    snprintf(url, sizeof(url), "%s/%.*s", (const char *)owner, VIEW_ARG(name));
+    return view_dup(view_of(url));
+}
+
+static void expect_image(const json_t *output, const char *url)
+{
+    const json_t *item, *outputs = NULL;
+    size_t i;
+
+    json_array_foreach(output, i, item)
+        if (json_array_size(json_object_get(item, "outputs")) > 1)
+            outputs = json_object_get(item, "outputs");
+    assert_int_equal(json_array_size(outputs), url ? 2 : 0);
+    if (url)
+        assert_string_equal(json_string_value(json_object_get(
+                                json_array_get(outputs, 1), "url")),
+                            url);
+}
+
 static void replay_both(const struct result *result)
 {
     static struct client client;
@@ -553,6 +578,7 @@ static void replay_both(const struct result *result)
         char *text;
 
         job.with_outputs = with_outputs;
+        job.links = (struct wire_links){ image_url, "https://x" };
         output = response_output(&job, result);
         client_reset(&client);
         stream = response_stream_new(&job, &options, see, &client);
@@ -564,6 +590,7 @@ static void replay_both(const struct result *result)
             fail_msg("the output is %s\n  after %.*s", text,
                      VIEW_ARG(buf_view(&client.types)));
         free(text);
+        expect_image(output, with_outputs ? "https://x/figure-1.png" : NULL);
         assert_int_equal(client.added, 8);
         assert_int_equal(client.sequence / RESPONSE_SEQUENCE_STEP, 99);
         json_decref(output);

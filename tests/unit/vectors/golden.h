@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_VECTORS_GOLDEN_H
 #define TESTS_UNIT_VECTORS_GOLDEN_H
 
+#include "schemas/message/conversation.h"
 #include "schemas/message/event.h"
 #include "schemas/message/frame.h"
 #include "schemas/message/journal.h"
@@ -73,6 +74,15 @@ static const struct canonical canonical[] = {
       &schema_job,
       "{" ID ",'kind':'conversation','prompt':'hi','tools':['none'],"
       "'client':'view 7'}" },
+    { "job-earlier",
+      "a job that goes on from another, and whose result is kept", &schema_job,
+      "{" ID ",'kind':'conversation','prompt':'And twice that?','earlier':"
+      "'" SHA "','keep_ms':604800000}" },
+    { "result-kept", "a result whose conversation is kept", &schema_result,
+      "{" ID ",'status':'completed','answer':'84','conversation':'" SHA "'}" },
+    { "conversation", "the conversation of a job", &schema_conversation,
+      "{'messages':[{'role':'user','content':'Six times seven?'},"
+      "{'role':'assistant','content':'42'}]}" },
     { "event-item", "a piece of a message, with the number of its item",
       &schema_event,
       "{'seq':9,'at':1764547200000,'attempt':2,'type':'message.delta',"

@@ -1,0 +1,34 @@
+"""The page in a real browser: Debian's Chromium, driven by Playwright of PyPI, which is
+installed beside the build."""
+
+import subprocess
+import sys
+
+import pytest
+from pypi import python_with
+
+PLAYWRIGHT = "playwright==1.65.2"
+WHERE = "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+
+def import_playwright():
+    python = python_with(PLAYWRIGHT)
+    place = subprocess.run(
+        [python, "-c", WHERE], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    if place not in sys.path:
+        sys.path.append(place)
+    from playwright.sync_api import sync_playwright
+
+    return sync_playwright
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with import_playwright()() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium",
+            args=["--no-sandbox"],  # it does not run as root with one
+        )
+        yield browser
+        browser.close()

@@ -1,0 +1,185 @@
+"""quern key: keys of the gateway are made, used, listed, replaced, removed."""
+
+import re
+import time
+
+import pytest
+from command import Command
+from gateway import Gateway, bearer, record
+from servers import wait_until
+from stack import Stack
+
+REMOVED = "quern:{quern:fleet}:keys_removed"
+USED = "quern:{quern:fleet}:keys_used"
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack(executor=False) as stack:
+        stack.consumer()
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def gateway(stack):
+    with Gateway(stack.redis.url, open=None, key_cache_time="100ms") as gateway:
+        gateway.ready()
+        yield gateway
+        gateway.drain()
+
+
+@pytest.fixture
+def quern(stack, tmp_path):
+    return Command(stack.redis.url, tmp_path)
+
+
+def works(gateway, key, path="/v1/jobs"):
+    return gateway.call("GET", path, **bearer(key))[0]
+
+
+def only(quern, tenant):
+    [row] = quern.json("key", "ls", "--tenant", tenant)
+    return row
+
+
+def test_a_key_is_made_and_used(quern, gateway, stack):
+    key = quern("key", "add", "--tenant", "ann", "--name", "ci").strip()
+    assert re.fullmatch("qk_[0-9A-Za-z]{36}", key)
+    assert works(gateway, key) == 200
+    assert works(gateway, key, "/v1/workers") == 403
+    row = only(quern, "ann")
+    assert row["scopes"] == "submit read" and row["name"] == "ci"
+    assert row["expires_at"] == 0 and abs(row["created_at"] / 1000 - time.time()) < 60
+    # Redis has its hash alone.
+    dump = b"".join(stack.db.dump(name) for name in stack.db.keys("*"))
+    assert key.encode() not in dump
+    assert row["key"] in quern("key", "ls")
+    status, answer = gateway.json("POST", "/v1/jobs", {"prompt": "a"}, **bearer(key))
+    assert status == 201 and stack.facts(answer["id"])["tenant"] == "ann"
+
+
+def test_a_key_is_replaced(quern, gateway):
+    old = quern("key", "add", "--tenant", "bob", "--rate", "600", "--scopes", "read").strip()
+    id = only(quern, "bob")["key"]
+    new = quern("key", "rotate", id, "--grace", "1s").strip()
+    assert new != old and works(gateway, old) == works(gateway, new) == 200
+    rows = quern.json("key", "ls", "--tenant", "bob")
+    assert [row["rate"] for row in rows] == [600, 600]
+    time.sleep(1.2)
+    assert works(gateway, old) == 401 and works(gateway, new) == 200
+    assert only(quern, "bob")["key"] != id
+
+
+def test_a_key_is_removed(quern, gateway):
+    key = quern("key", "add", "--tenant", "eve", "--scopes", "operate").strip()
+    id = only(quern, "eve")["key"]
+    assert works(gateway, key, "/v1/workers") == 200
+    assert "would be" in quern("key", "rm", id, "--dry-run")
+    assert quern("key", "rm", id, "-y") == f"{id} removed\n"
+    time.sleep(0.2)
+    assert works(gateway, key) == 401
+    assert quern.json("key", "ls", "--tenant", "eve") == []
+
+
+def test_a_key_expires(quern, gateway):
+    key = quern("key", "add", "--tenant", "kim", "--expires", "1s").strip()
+    assert works(gateway, key) == 200
+    time.sleep(1.2)
+    assert works(gateway, key) == 401
+    assert quern.json("key", "ls", "--tenant", "kim") == []
+
+
+@pytest.fixture
+def patient(stack):
+    """Two gateways that ask for a key once in ten minutes."""
+    settings = {"open": None, "key_cache_time": "10m"}
+    with Gateway(stack.redis.url, **settings) as one, Gateway(stack.redis.url, **settings) as two:
+        for gateway in (one, two):
+            gateway.ready()
+        yield one, two
+        one.drain()
+        two.drain()
+
+
+def hear_it(gateways, key):
+    """How long it takes until all of them refuse it, seconds."""
+    begun = time.monotonic()
+    wait_until(lambda: {works(gateway, key) for gateway in gateways} == {401}, 5)
+    return time.monotonic() - begun
+
+
+def test_all_gateways_forget_a_removed_key_at_once(quern, patient, stack):
+    wait_until(lambda: stack.db.pubsub_numsub(REMOVED)[0][1] >= 2)
+    key = quern("key", "add", "--tenant", "liv").strip()
+    id = only(quern, "liv")["key"]
+    assert [works(gateway, key) for gateway in patient] == [200, 200]
+    quern("key", "rm", id, "-y")
+    assert hear_it(patient, key) < 1
+
+
+def test_all_gateways_hear_of_a_replaced_key(quern, patient, stack):
+    wait_until(lambda: stack.db.pubsub_numsub(REMOVED)[0][1] >= 2)
+    key = quern("key", "add", "--tenant", "ida").strip()
+    assert [works(gateway, key) for gateway in patient] == [200, 200]
+    quern("key", "rotate", only(quern, "ida")["key"], "--grace", "300ms")
+    assert [works(gateway, key) for gateway in patient] == [200, 200]
+    time.sleep(0.3)
+    assert hear_it(patient, key) < 1
+
+
+def test_a_gateway_that_could_not_hear_forgets_all(quern, patient, stack):
+    """Its subscription was cut when the message came."""
+    wait_until(lambda: stack.db.pubsub_numsub(REMOVED)[0][1] >= 2)
+    key = quern("key", "add", "--tenant", "noa").strip()
+    assert [works(gateway, key) for gateway in patient] == [200, 200]
+    stack.db.delete(record(key))  # which nobody publishes
+    assert [works(gateway, key) for gateway in patient] == [200, 200]
+    ears = [one for one in stack.db.client_list() if "gateway-keys" in one["name"]]
+    for ear in ears:
+        stack.db.client_kill_filter(_id=ear["id"])
+    assert hear_it(patient, key) < 5
+
+
+def test_the_last_use_of_a_key_is_shown(quern, gateway, stack):
+    key = quern("key", "add", "--tenant", "una").strip()
+    assert only(quern, "una")["last_used_at"] == 0
+    assert works(gateway, key) == 200
+    wait_until(lambda: only(quern, "una")["last_used_at"] > 0, 5)
+    first = only(quern, "una")["last_used_at"]
+    assert abs(first / 1000 - time.time()) < 30
+    for _ in range(3):  # beyond the time that the gateway remembers the key
+        time.sleep(0.15)
+        assert works(gateway, key) == 200
+    assert only(quern, "una")["last_used_at"] == first
+    assert re.search(r"\d+ s ago +never", quern("key", "ls", "--tenant", "una"))
+    quern("key", "add", "--tenant", "unused", "--expires", "2h")
+    assert re.search(r"never +in 1 hour", quern("key", "ls", "--tenant", "unused"))
+    hash = record(key).rpartition(":")[2]
+    assert stack.db.hexists(USED, hash)
+    quern("key", "rm", only(quern, "una")["key"], "-y")
+    assert not stack.db.hexists(USED, hash)
+
+
+def test_a_key_has_limits(quern, stack):
+    key = quern("key", "add", "--tenant", "max", "--jobs", "2", "--cost", "0.5").strip()
+    row = only(quern, "max")
+    assert (row["jobs"], row["cost"], row["rate"]) == (2, 500_000, 0)
+    line = quern("key", "ls", "--tenant", "max").splitlines()[-1]
+    assert re.search(r" -  +2  +0\.5  +never", line), line
+    new = quern("key", "rotate", row["key"]).strip()
+    assert [(r["jobs"], r["cost"]) for r in quern.json("key", "ls", "--tenant", "max")] == [
+        (2, 500_000)
+    ] * 2
+    assert stack.db.hmget(record(new), "jobs", "cost") == [b"2", b"500000"]
+    jobs = record(key).replace(":key:", ":key_jobs:")
+    stack.db.zadd(jobs, {"a": 1})
+    quern("key", "rm", row["key"], "-y")
+    assert not stack.db.exists(jobs)
+
+
+def test_what_is_wrong(quern):
+    assert "1000" in quern("key", "add", "--jobs", "1001", code=64)
+    assert "--cost" in quern("key", "add", "--cost", "2000000", code=64)
+    assert "must be submit, read" in quern("key", "add", "--scopes", "root", code=65)
+    assert "there is no key key_0" in quern("key", "rotate", "key_0", code=65)
+    assert "there is no key key_0" in quern("key", "rm", "key_0", "-y", code=65)

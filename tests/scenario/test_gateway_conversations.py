@@ -1,0 +1,219 @@
+"""/v1/conversations, with a real Redis and a real consumer: responses add to them,
+one at a time; items are added without one."""
+
+import threading
+
+import pytest
+from gateway import Gateway
+from held_redis import HeldRedis
+from servers import PATIENCE_S, wait_until
+from stack import Stack
+from test_gateway_responses import create, job_of, texts
+
+WEEK_S = 7 * 24 * 3600
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack(executor=False) as stack:
+        stack.consumer()
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def gateway(stack):
+    with Gateway(stack.redis.url, foreground_grace="200ms") as gateway:
+        gateway.ready()
+        yield gateway
+        gateway.drain()
+
+
+def make(gateway, **request):
+    status, answer = gateway.json("POST", "/v1/conversations", request)
+    assert status == 200, answer
+    assert answer["object"] == "conversation" and answer["id"].startswith("conv_")
+    return answer
+
+
+def items(gateway, id, query="?order=asc"):
+    status, page = gateway.json("GET", f"/v1/conversations/{id}/items{query}")
+    assert status == 200, page
+    return page["data"]
+
+
+def said(found):
+    return [(item["role"], item["content"][0]["text"]) for item in found]
+
+
+def test_responses_add_to_it(gateway, stack):
+    id = make(gateway, items=[{"role": "user", "content": "My name is Ada."}])["id"]
+    stack.model.script([{"text": "Hello."}])
+    first = create(gateway, input="Hi.", conversation=id)
+    assert texts(first) == ["Hello."] and first["conversation"] == {"id": id}
+    stack.model.script([{"text": "Ada."}])
+    create(gateway, input="Who am I?", conversation={"id": id}, instructions="Be brief.")
+    messages = stack.model.request()["messages"]
+    assert [m["content"] for m in messages if m["role"] != "system"] == [
+        *("My name is Ada.", "Hi.", "Hello.", "Who am I?")
+    ]
+    found = items(gateway, id)
+    assert said(found) == [
+        ("user", "My name is Ada."),
+        *(("user", "Hi."), ("assistant", "Hello.")),
+        *(("user", "Who am I?"), ("assistant", "Ada.")),
+    ]
+    # They keep their ids, and can be read one by one.
+    assert [i["id"] for i in items(gateway, id)] == [i["id"] for i in found]
+    path = f"/v1/conversations/{id}/items"
+    assert gateway.json("GET", f"{path}/{found[2]['id']}") == (200, found[2])
+    assert gateway.refusal("GET", f"{path}/msg_7")[0] == 404
+    assert items(gateway, id, "?limit=2") == found[:2:-1]
+    key = "quern:{000}:conversation:" + job_of({"id": id.replace("conv", "resp")})
+    assert WEEK_S - 60 < stack.db.ttl(key) <= WEEK_S
+
+
+def test_items_are_added(gateway, stack):
+    id = make(gateway)["id"]
+    path = f"/v1/conversations/{id}/items"
+    status, added = gateway.json(
+        "POST",
+        path,
+        {"items": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+    )
+    assert status == 200 and said(added["data"]) == [("user", "a"), ("assistant", "b")]
+    status, more = gateway.json("POST", path, {"items": [{"role": "user", "content": "c"}]})
+    assert said(more["data"]) == [("user", "c")]
+    found = items(gateway, id)
+    assert [i["id"] for i in found] == [
+        i["id"] for i in (*added["data"], *more["data"])
+    ]
+    for body, param in [({}, "items"), ({"items": [{"role": "x"}]}, "input[0].role")]:
+        status, code, wrong = gateway.refusal("POST", path, body)
+        assert status == 400 and wrong == param
+
+
+def test_metadata_and_delete(gateway):
+    made = make(gateway, metadata={"a": "1"})
+    path = f"/v1/conversations/{made['id']}"
+    assert gateway.json("GET", path) == (200, made) and made["metadata"] == {"a": "1"}
+    changed = gateway.json("POST", path, {"metadata": {"b": "2"}})
+    assert changed == (200, {**made, "metadata": {"b": "2"}})
+    assert gateway.json("GET", path)[1]["metadata"] == {"b": "2"}
+    assert gateway.json("DELETE", path) == (
+        200,
+        {"id": made["id"], "object": "conversation.deleted", "deleted": True},
+    )
+    for method, more in [("GET", ""), ("GET", "/items"), ("DELETE", "")]:
+        assert gateway.refusal(method, path + more)[0] == 404
+    assert gateway.refusal(
+        "POST", "/v1/responses", {"input": "a", "conversation": made["id"]}
+    ) == (400, "invalid_value", "conversation")
+    for wrong in ({"a": 1}, {"a" * 65: "b"}, {"a": "b" * 513}):
+        assert gateway.refusal("POST", "/v1/conversations", {"metadata": wrong}) == (
+            *(400, "invalid_value", "metadata"),
+        )
+
+
+def add_while(stack, gateway, id, change):
+    """(status, answer) of an item that is added while somebody else changes it."""
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url) as other:
+        other.ready()
+        way.hold(b"HSETNX")
+        path, given = f"/v1/conversations/{id}/items", {}
+        body = {"items": [{"role": "user", "content": "a"}]}
+        add = threading.Thread(
+            target=lambda: given.update(answer=other.json("POST", path, body))
+        )
+        add.start()
+        assert way.held.wait(PATIENCE_S)
+        change()
+        way.let_go()
+        add.join()
+        other.drain()
+    return given["answer"]
+
+
+def test_metadata_that_is_changed_meanwhile_stays(stack, gateway):
+    id = make(gateway, metadata={"a": "old"})["id"]
+    path = f"/v1/conversations/{id}"
+    new = {"metadata": {"a": "new"}}
+    status, _ = add_while(stack, gateway, id, lambda: gateway.json("POST", path, new))
+    assert status == 200
+    assert gateway.json("GET", path)[1]["metadata"] == {"a": "new"}
+    assert said(items(gateway, id)) == [("user", "a")]
+
+
+def test_a_conversation_that_is_deleted_meanwhile_stays_so(stack, gateway):
+    id = make(gateway)["id"]
+    path = f"/v1/conversations/{id}"
+    status, answer = add_while(stack, gateway, id, lambda: gateway.json("DELETE", path))
+    assert (status, answer["error"]["code"]) == (404, "not_found")
+    wait_until(lambda: not stack.db.keys(f"*conversation:{job_of({'id': id.replace('conv', 'resp')})}"))
+    assert gateway.json("GET", path)[0] == 404
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"colour": 1}', '{"items": 7}', '{"metadata": 7}'])
+def test_a_wrong_body_changes_nothing(gateway, body):
+    made = make(gateway, metadata={"a": "b"})
+    path, type = f"/v1/conversations/{made['id']}", "application/json"
+    assert gateway.call("POST", path, body, content_type=type)[0] == 400
+    assert gateway.call("POST", f"{path}/items", body, content_type=type)[0] == 400
+    assert gateway.json("GET", path) == (200, made)
+
+
+def test_one_at_a_time(gateway, stack):
+    id = make(gateway)["id"]
+    stack.model.script([{"text": "word " * 20, "chunk_ms": 100}])
+    first = create(gateway, input="a", conversation=id, background=True)
+    locked = (400, "conversation_locked", "conversation")
+    ask = {"input": "b", "conversation": id}
+    assert gateway.refusal("POST", "/v1/responses", ask) == locked
+    more = f"/v1/conversations/{id}/items"
+    message = {"role": "user", "content": "c"}
+    assert gateway.refusal("POST", more, {"items": [message]})[1] == locked[1]
+    stack.result(job_of(first))
+    known = items(gateway, id)
+    stack.model.script([{"text": "word " * 20, "chunk_ms": 100}])
+    second = create(gateway, input="b", conversation=id, background=True)
+    assert items(gateway, id)[: len(known)] == known  # what was said can be read
+    stack.result(job_of(second))
+    # Of ten at once one gets the turn; the others leave nothing behind.
+    stack.model.script([{"text": "word " * 10, "chunk_ms": 100}])
+    answers = []
+
+    def go():
+        answers.append(gateway.json("POST", "/v1/responses", ask)[0])
+
+    threads = [threading.Thread(target=go) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [200] + [400] * 9
+    assert [text for role, text in said(items(gateway, id)) if role == "user"] == ["a", "b", "b"]
+
+
+def test_a_response_that_left_nothing(gateway, stack):
+    """It was cancelled before it began: the conversation is as it was before."""
+    id = make(gateway, items=[{"role": "user", "content": "a"}])["id"]
+    stack.call("queue_set", "default", "paused", 1)
+    first = create(gateway, input="b", conversation=id, background=True)
+    gateway.json("POST", f"/v1/responses/{first['id']}/cancel")
+    stack.call("queue_set", "default", "paused", "")
+    wait_until(lambda: stack.state(job_of(first)) == "cancelled", what="its end")
+    found = said(items(gateway, id))
+    assert found[0] == ("user", "a")
+    stack.model.script([{"text": "one"}])
+    assert texts(create(gateway, input="c", conversation=id)) == ["one"]
+
+
+def test_it_is_of_its_tenant(gateway, stack):
+    id = make(gateway)["id"]
+    with Gateway(stack.redis.url, open="other") as other:
+        other.ready()
+        foreign = other.refusal("GET", f"/v1/conversations/{id}")
+        assert foreign == other.refusal("GET", "/v1/conversations/conv_7")
+        assert other.refusal(
+            "POST", "/v1/responses", {"input": "a", "conversation": id}
+        ) == (400, "invalid_value", "conversation")
+        other.drain()
