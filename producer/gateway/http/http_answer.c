@@ -215,18 +215,47 @@ void http_answer_refuse(struct http_connection *connection,
 /* ----------------------------------------------------------- for the handler
  */
 
+/* A long answer must not wait for its peer when much waits for all of them. */
+static bool may_wait(const struct http_connection *connection, size_t length)
+{
+    const struct http_service *service = connection->service;
+
+    return length <= service->limits.queue_bytes ||
+           service->waiting <= service->limits.waiting_bytes;
+}
+
+static void answer_crowded(struct http_connection *connection, bool is_head)
+{
+    CLEANUP(buf_finish) struct buf body = { .max = MAX_ERROR };
+    const struct http_error error = {
+        .status = 503,
+        .message = "too many bytes of answers wait for peers that do not read "
+                   "them; try again",
+        .type = "server_error",
+        .code = "answer_memory_full",
+    };
+
+    write_by_handler(connection, &error, &body);
+    answer_send(connection, error.status, error_headers, count_headers(&error),
+                buf_view(&body), is_head);
+}
+
 void http_answer(struct http_exchange *request, unsigned int status,
                  const struct http_pair *headers, unsigned int count,
                  struct view body)
 {
     struct http_connection *connection = request->connection;
+    bool is_head = request->head.method == HTTP_METHOD_HEAD;
 
     if (request->is_answered)
         return;
     request->is_answered = true;
     connection->ends = connection->ends || !request->is_whole;
-    answer_send(connection, status, headers, count, body,
-                request->head.method == HTTP_METHOD_HEAD);
+    if (may_wait(connection, body.len))
+        answer_send(connection, status, headers, count, body, is_head);
+    else
+        answer_crowded(connection, is_head);
+    http_connection_count(connection);
     http_connection_stir(connection);
 }
 

@@ -24,14 +24,15 @@ struct http_limits {
     uint64_t body_grace_ms;           /* as slow as it likes */
     uint64_t body_bytes_per_s;        /* on average, after the grace */
     uint64_t keep_alive_ms;           /* between two requests */
-    uint64_t linger_ms;  /* after an answer that ends the connection, what the
-                            peer still sends is read and dropped */
-    uint64_t stall_ms;   /* the peer takes none of the bytes that wait for it;
-                            also TCP_USER_TIMEOUT */
-    size_t queue_bytes;  /* that wait for a peer: a next request waits, and a
-                            stream may be cut, see stream_bytes */
-    size_t stream_bytes; /* that wait for all peers together: from then on a
-                            stream that has more than queue_bytes is cut */
+    uint64_t linger_ms;   /* after an answer that ends the connection, what the
+                             peer still sends is read and dropped */
+    uint64_t stall_ms;    /* the peer takes none of the bytes that wait for it;
+                             also TCP_USER_TIMEOUT */
+    size_t queue_bytes;   /* that wait for a peer: a next request waits, and a
+                             stream may be cut, see waiting_bytes */
+    size_t waiting_bytes; /* that wait for all peers together: from then on a
+                             stream that has more than queue_bytes is cut,
+                             and an answer of more than that is refused */
     size_t collected_bytes; /* of all bodies that are collected at one time */
     uint32_t probe_s;       /* TCP keep-alive begins after such a silence */
 };
@@ -41,7 +42,7 @@ struct http_limits {
         .connections = 12000, .connections_per_address = 2000,                 \
         .head_ms = 10000, .body_grace_ms = 10000, .body_bytes_per_s = 1024,    \
         .keep_alive_ms = 75000, .linger_ms = 2000, .stall_ms = 30000,          \
-        .queue_bytes = 64 << 10, .stream_bytes = 128 << 20,                    \
+        .queue_bytes = 64 << 10, .waiting_bytes = 128 << 20,                   \
         .collected_bytes = 256 << 20, .probe_s = 60,                           \
     }
 

@@ -136,7 +136,7 @@ struct http_stream *http_stream_begin(struct http_exchange *request,
                                       void *owner);
 /* Takes a reference of its own. Any size may be sent, but a writer of much
  * looks at http_stream_waiting(), and goes on at on_drained: when more than
- * stream_bytes wait for all peers together, one for whom more than queue_bytes
+ * waiting_bytes wait for all peers together, one for whom more than queue_bytes
  * wait is cut: on_gone comes. */
 void http_stream_send(struct http_stream *stream, struct http_bytes *bytes);
 size_t http_stream_waiting(const struct http_stream *stream); /* bytes */

@@ -77,7 +77,7 @@ void http_stream_send(struct http_stream *stream, struct http_bytes *bytes)
         return;
     waiting = http_connection_count(connection);
     if (waiting > 0 && waiting + part.len > service->limits.queue_bytes &&
-        service->waiting + part.len > service->limits.stream_bytes) {
+        service->waiting + part.len > service->limits.waiting_bytes) {
         http_connection_cut(connection, HTTP_GONE_CUT);
         return;
     }

@@ -478,8 +478,8 @@ static void set_limit(struct http_limits *limits, const char *word)
         limits->keep_alive_ms = value;
     else if (view_is(name, "stall_ms"))
         limits->stall_ms = value;
-    else if (view_is(name, "stream_bytes"))
-        limits->stream_bytes = value;
+    else if (view_is(name, "waiting_bytes"))
+        limits->waiting_bytes = value;
     else if (view_is(name, "linger_ms"))
         limits->linger_ms = value;
     else if (view_is(name, "connections"))

@@ -1,5 +1,6 @@
 """How the gateway's HTTP ends a connection, and when it does not."""
 
+import contextlib
 import json
 import time
 
@@ -85,6 +86,31 @@ def test_bodies_that_are_collected_have_a_bound_for_all(start, chunked):
         for _ in range(3):  # what the first one had is free again
             first.sendall(half + end)
             assert Answer(first).status == 200
+
+
+def test_answers_that_nobody_reads_have_a_bound_for_all(start):
+    """Short answers still come, and long ones when those who do not read are gone."""
+    server = start("waiting_bytes=2000000", "stall_ms=60000")
+    long = LENGTH % (b"/echo", 1 << 20) + b"x" * (1 << 20)
+    short = LENGTH % (b"/echo", 1) + b"x"
+    with contextlib.ExitStack() as silent:
+        for asked in range(1, 40):
+            silent.enter_context(server.connect()).sendall(long)
+            servers.wait_until(lambda n=asked: server.stats()["requests"] >= 3 * n)
+            with server.connect() as reader:
+                reader.sendall(long)
+                answer = Answer(reader)
+            if answer.status == 503:
+                break
+        assert answer.headers["retry-after"] == "1", f"{asked} of a megabyte wait"
+        assert json.loads(answer.body)["error"]["code"] == "answer_memory_full"
+        with server.connect() as reader:
+            reader.sendall(short)
+            assert Answer(reader).status == 200
+    servers.wait_until(lambda: server.stats()["connections"] == 1)
+    with server.connect() as reader:
+        reader.sendall(long)
+        assert Answer(reader).status == 200
 
 
 def test_while_a_body_is_paused_no_time_runs_against_the_peer(start):

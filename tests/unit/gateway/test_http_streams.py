@@ -208,7 +208,7 @@ def test_a_follower_may_have_much_waiting_while_others_have_not(server):
 
 def test_many_followers_of_whom_some_do_not_read(tmp_path):
     """Those who do not read are cut; memory is bounded; the others get all."""
-    all_full = ["stall_ms=60000", "stream_bytes=65536"]
+    all_full = ["stall_ms=60000", "waiting_bytes=65536"]
     server = http_server.EchoServer(tmp_path, *all_full, env=http_server.FREES_AT_ONCE)
     readers = [follow(server) for _ in range(FOLLOWERS - SILENT)]
     silent = [follow(server) for _ in range(SILENT)]
