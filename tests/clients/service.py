@@ -146,8 +146,8 @@ class Service:
         )
         return json.loads(said)
 
-    def run(self, client, verb, given, key=None):
-        return self.finish(self.start(client, verb, given, key))
+    def run(self, client, verb, given, key=None, timeout=PATIENCE_S):
+        return self.finish(self.start(client, verb, given, key), timeout)
 
     # -- what goes on behind the gateway
 

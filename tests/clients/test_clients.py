@@ -7,7 +7,7 @@ import pytest
 from expectations import ANSWER, MODEL, limited
 from scenarios import OFFICIAL, SCENARIOS, UNKNOWN
 from service import CLIENTS, Service
-from servers import wait_until
+from servers import PATIENCE_S, wait_until
 from web import Web
 
 CASES = [
@@ -50,7 +50,9 @@ def test_a_client(service, scenario, client):
 def test_a_key_has_a_rate(service, client):
     """The client hears of it, and its own retry waits for its turn."""
     key = service.add_key(f"limited-{client}", rate=10)
-    limited(service.run(client, "limited", {"calls": 20}, key), client, service)
+    minutes = PATIENCE_S + 60 * 2  # the rate is of a minute, whose turn it waits for
+    seen = service.run(client, "limited", {"calls": 20}, key, timeout=minutes)
+    limited(seen, client, service)
 
 
 @pytest.mark.parametrize("client", OFFICIAL)

@@ -314,7 +314,8 @@ def test_code_runs_with_a_file_in_a_session(tab, tmp_path):
     tab.see("completed", exact=True)
     tab.open("sessions")
     tab.page.get_by_role("link", name="Continue").click()
-    assert tab.page.get_by_label("Session").input_value() == "mine"
+    session = tab.page.get_by_role("textbox", name="Session")
+    assert session.input_value() == "mine"
     tab.page.get_by_role("button", name="Python").click()
     tab.page.get_by_label("Code").fill("print(x * 2)")
     tab.page.get_by_role("button", name="Run").click()
