@@ -177,7 +177,7 @@ static size_t gather(struct submit_lane *lane, struct submit *submits)
             drop_unsent(one);
             continue;
         }
-        bytes += one->submit->body.len;
+        bytes += one->submit->body.len + one->submit->asked.len;
         submits[count++] = *one->submit;
         STAILQ_INSERT_TAIL(&lane->sent, one, next);
     }

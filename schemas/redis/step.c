@@ -122,6 +122,8 @@ void step_add_submit(struct command *command, const struct submit *submit)
     step_add_pair(command, "blob", submit->earlier);
     if (submit->notify)
         step_add_pair(command, "notify", VIEW("1"));
+    step_add_pair(command, "asked", submit->asked);
+    step_add_number(command, "asked_ttl_ms", submit->asked_ttl_ms);
 }
 
 bool step_word(const redisReply *reply, const char *function,

@@ -64,6 +64,15 @@ bool transition_submitted_many(const redisReply *reply, size_t count,
     return step_expect(reply, "submit_many", count, err);
 }
 
+void transition_repeat_take(struct command *command, const struct names *names,
+                            unsigned int partition, struct view sha256,
+                            unsigned int count)
+{
+    step_begin(command, "quern_v1_repeat_take", names, partition);
+    command_add(command, sha256);
+    command_add_uint(command, count);
+}
+
 bool transition_submitted(const redisReply *reply, struct view *id,
                           bool *existed, struct err *err)
 {

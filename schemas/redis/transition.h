@@ -67,6 +67,9 @@ struct submit {
     struct list files;      /* of struct file_ref: their blobs are kept, */
     struct view earlier;    /* ... and this one; empty: none */
     bool notify;            /* its end is told to the tenant's webhooks */
+    struct view asked;      /* kept beside a new job for quern-gateway; empty:
+                               nothing */
+    uint64_t asked_ttl_ms;  /* for so long; zero: a week */
     struct view body;       /* schemas/message/job.h, any bytes */
 }; /* The members must be all that the body says of itself: "pairs all" is sent,
       so Redis does not read the body. */
@@ -85,6 +88,13 @@ void transition_submit_many(struct command *command, const struct names *names,
                             const struct submit *submits, size_t count);
 bool transition_submitted_many(const redisReply *reply, size_t count,
                                struct err *err);
+
+/* A request came once more, for the count-th time: takes over the job of a try
+ * that is not answered. The reply is its id; "": there is none. sha256: of the
+ * request. */
+void transition_repeat_take(struct command *command, const struct names *names,
+                            unsigned int partition, struct view sha256,
+                            unsigned int count);
 
 struct stream_entry {
     struct view stream; /* its key */

@@ -174,9 +174,11 @@ def serve(me):
     """As the gateway does for clients of OpenAI's APIs: requests that come once
     more, turns of conversations, the secret of links, rates of keys."""
     notes = ROOT + "repeats:" + "0" * 64
-    me.call("RPUSH", notes, "a/0", "a/1")
-    me.call("LREM", notes, 1, "a/1")
-    assert me.call("LPOP", notes) == b"a/0"
+    me.call("RPUSH", notes, "a/0", "b/0")
+    me.call("EXPIRE", notes, 600)
+    assert me.call("FCALL", "quern_v1_repeat_take", 1, ROOT, "0" * 64, 1) == b"a"
+    assert me.call("LREM", notes, 1, "a/1") == 1
+    me.call("DEL", notes)
     talk = ROOT + "conversation:x"
     assert me.call("HSETNX", talk, 1, "a") == 1
     me.call("DEL", talk)

@@ -32,6 +32,8 @@ SAMPLES = {
     "not_before": 1,
     "pairs": "all",
     "notify": 1,
+    "asked": b"{}",
+    "asked_ttl_ms": 60000,
     "blob": hashlib.sha256(b"bytes").hexdigest(),
 }
 SAID = ("queue", "priority", "tenant", "session", "idempotency_key", "not_before")

@@ -8,7 +8,7 @@ import socket
 import pytest
 from gateway import Gateway
 from held_redis import HeldRedis
-from servers import wait_until
+from servers import PATIENCE_S, wait_until
 from stack import Stack, call_of, job_id
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -70,10 +70,6 @@ def noted(stack):
     return [id for key in keys for id in stack.db.lrange(key, 0, -1)]
 
 
-def was_taken(stack):
-    return "cmdstat_lpop" in stack.db.info("commandstats")
-
-
 def response_of(job):
     return "resp_" + job.replace("-", "")
 
@@ -97,15 +93,33 @@ def test_a_repeat_after_the_gateway_was_killed(stack, gateways):
     assert len(jobs(stack) - before) == 1
 
 
+def test_a_repeat_that_died_before_it_knew_the_job(stack, gateways):
+    """Redis has given it the job, and the next repeat finds it, too."""
+    stack.model.script([SLOW])
+    before = jobs(stack)
+    with leave(gateways[0], 0, input="i"):
+        job = begun(stack, before)
+        gateways[0].kill()
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url) as other:
+        other.ready()
+        way.hold(b"quern_v1_repeat_take")
+        with leave(other, 1, input="i"):
+            assert way.held.wait(PATIENCE_S)
+            wait_until(lambda: noted(stack) != [f"{job}/0".encode()], what="the repeat")
+            other.kill()
+    answer = post(gateways[1], 2, input="i")
+    assert answer["id"] == response_of(job) and answer["status"] == "completed"
+    assert len(jobs(stack) - before) == 1
+
+
 def test_a_repeat_after_the_connection_broke(stack, gateways):
     """Within the grace; a second one finds it, too."""
     stack.model.script([{"text": "word " * 20, "chunk_ms": 200}])
     before = jobs(stack)
     with leave(gateways[0], 0, input="c"):
         job = begun(stack, before)
-    stack.db.config_resetstat()
     with leave(gateways[1], 1, input="c"):
-        wait_until(lambda: was_taken(stack) and noted(stack), what="the repeat")
+        wait_until(lambda: noted(stack) == [f"{job}/1".encode()], what="the repeat")
     answer = post(gateways[0], 2, input="c")
     assert answer["id"] == response_of(job) and answer["status"] == "completed"
     assert len(jobs(stack) - before) == 1

@@ -23,6 +23,7 @@ static void creation_free(void *state)
     response_request_finish(&creation->asked);
     conversation_log_finish(&creation->log);
     draft_finish(&creation->draft);
+    buf_finish(&creation->asked_text);
     blob_writer_finish(&creation->file);
     model_look_finish(&creation->models);
     free(creation);
@@ -303,7 +304,7 @@ static void on_repeated_state(struct api_request *request,
 static void on_repeated(struct api_request *request, const redisReply *reply)
 {
     struct creation *creation = request->state;
-    struct view id = view_head(reply_view(reply), ID_LEN);
+    struct view id = reply_view(reply);
     unsigned int partition;
     struct key key;
 
@@ -312,6 +313,7 @@ static void on_repeated(struct api_request *request, const redisReply *reply)
         return;
     }
     view_copy(creation->repeated.text, sizeof(creation->repeated.text), id);
+    creation->repeat.is_noted = true;
     key = names_job(&request->gateway->names, view_of(creation->repeated.text));
     creation_ask(request, "EXISTS", &key, on_repeated_state);
 }
@@ -339,6 +341,7 @@ void creation_begin(struct api_request *request, bool is_chat)
         abort();
     creation->is_chat = is_chat;
     creation->partition = partition;
+    creation->asked_text.max = SIZE_MAX;
     request->state = creation;
     request->state_free = creation_free;
     repeat_read(&creation->repeat, request, partition);

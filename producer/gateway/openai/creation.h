@@ -6,8 +6,8 @@
  *   creation_earlier.c     the conversation that it goes on from
  *   creation_submit.c      what is asked is kept, the job is submitted, answer
  *
- * What is asked is kept before the job is submitted, so that no job is without
- * it; when the submit fails, it expires by itself. */
+ * What is asked is kept by the step that makes the job, so that no job is
+ * without it. */
 #ifndef PRODUCER_GATEWAY_CREATION_H
 #define PRODUCER_GATEWAY_CREATION_H
 
@@ -28,10 +28,11 @@ struct creation {
     struct chat_request chat; /* of it; else zeros */
     struct response_request asked;
     struct draft draft;
-    char container[65];          /* the one that the chain has used; "": none */
-    struct container record;     /* of the one that is used */
-    char previous[37];           /* the job of the response before; "": none */
-    char conversation[65];       /* the blob of its conversation; "": none */
+    struct buf asked_text;   /* what is kept with the job; borrowed by draft */
+    char container[65];      /* the one that the chain has used; "": none */
+    struct container record; /* of the one that is used */
+    char previous[37];       /* the job of the response before; "": none */
+    char conversation[65];   /* the blob of its conversation; "": none */
     struct conversation_log log; /* of the conversation that it adds to */
     bool has_turn;               /* and the turn is taken */
     bool fresh, existed;

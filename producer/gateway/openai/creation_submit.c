@@ -161,17 +161,11 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
 
 /* --------------------------------------------------------------- submitting */
 
-static void submit_draft(struct api_request *request, const redisReply *reply)
+static void submit_draft(struct api_request *request)
 {
     const struct creation *creation = request->state;
 
-    (void)reply;
     submits_add(request, &creation->draft, on_submitted);
-}
-
-static void on_turn_kept(struct api_request *request)
-{
-    submit_draft(request, NULL);
 }
 
 static void on_turn_taken(struct api_request *request, const redisReply *reply)
@@ -181,7 +175,7 @@ static void on_turn_taken(struct api_request *request, const redisReply *reply)
     creation->has_turn =
         reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
     if (creation->has_turn)
-        conversation_log_keep(request, on_turn_kept);
+        conversation_log_keep(request, submit_draft);
     else
         openai_refuse(request, 400, "conversation_locked", "conversation",
                       "another response adds to the conversation just now");
@@ -189,7 +183,7 @@ static void on_turn_taken(struct api_request *request, const redisReply *reply)
 
 /* The job has a turn of its conversation before it is submitted, so that no
  * other one can come between. */
-static void on_asked_kept(struct api_request *request, const redisReply *reply)
+static void take_turn(struct api_request *request)
 {
     struct creation *creation = request->state;
 
@@ -197,36 +191,28 @@ static void on_asked_kept(struct api_request *request, const redisReply *reply)
         conversation_log_take(request, view_of(creation->draft.id.text),
                               on_turn_taken);
     else
-        submit_draft(request, reply);
+        submit_draft(request);
 }
 
+/* What is asked goes with the submit, so that no job is without it. */
 static void keep_asked(struct api_request *request)
 {
     struct creation *creation = request->state;
     struct view id = view_of(creation->draft.id.text);
-    struct key key = names_asked(&request->gateway->names, id);
+    struct submit *submit = &creation->draft.submit;
     json_t *asked = asked_json(creation);
-    CLEANUP(buf_finish) struct buf text = { .max = SIZE_MAX };
-    struct command command;
 
     kept_response_init(&creation->kept, request, id, asked);
     repeat_note(&creation->repeat, request->gateway, id);
     if (creation->record.id[0] != '\0')
         container_touch(request->gateway, &creation->record,
                         request->caller.tenant, id);
-    if (!creation->asked.store) {
-        submit_draft(request, NULL);
-        return;
+    if (creation->asked.store) {
+        json_add_text(&creation->asked_text, asked);
+        submit->asked = buf_view(&creation->asked_text);
+        submit->asked_ttl_ms = request->gateway->settings.response_ttl_ms;
     }
-    json_add_text(&text, asked);
-    command_init(&command, "SET");
-    command_add(&command, key_view(&key));
-    command_add(&command, buf_view(&text));
-    command_add_text(&command, "PX");
-    command_add_uint(&command, request->gateway->settings.response_ttl_ms);
-    api_request_call(request, kept_response_partition(&creation->kept),
-                     &command, on_asked_kept);
-    command_finish(&command);
+    take_turn(request);
 }
 
 /* How long the result is kept, at least; 0: as usual, which is a day. A chat's

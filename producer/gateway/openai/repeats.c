@@ -7,6 +7,7 @@
 
 #include "producer/client/handle.h"
 #include "producer/gateway/fleet_links.h"
+#include "schemas/redis/transition.h"
 #include "schemas/service/log.h"
 
 enum {
@@ -86,11 +87,11 @@ static struct repeat_text repeat_text_of(const struct repeat *repeat,
 void repeat_take(struct api_request *request, const struct repeat *repeat,
                  api_request_reply *done)
 {
-    struct key key = repeat_key(repeat, &request->gateway->names);
     struct command command;
 
-    command_init(&command, "LPOP");
-    command_add(&command, key_view(&key));
+    transition_repeat_take(&command, &request->gateway->names,
+                           repeat->partition, view_of(repeat->sha256),
+                           repeat->count);
     api_request_call(request, repeat->partition, &command, done);
     command_finish(&command);
 }
@@ -110,7 +111,7 @@ void repeat_note(const struct repeat *repeat, struct gateway *gateway,
     struct command command;
     struct key key;
 
-    if (*repeat->sha256 == '\0')
+    if (*repeat->sha256 == '\0' || repeat->is_noted)
         return;
     key = repeat_key(repeat, &gateway->names);
     command_init(&command, "RPUSH");

@@ -7,8 +7,8 @@
  * list, by tenant and bytes of the request, until the request is answered:
  *
  *   first time   note --> submit --> answer --> settle (the note is removed)
- *   repeat       take (the note of one that was not answered) --> note --> the
- *                same job --> answer --> settle
+ *   repeat       take (the note of one that was not answered is now ours) -->
+ *                the same job --> answer --> settle
  *
  * Two requests that are equal and meant as two make two jobs: neither is a
  * repeat. A repeat that finds no id is a first time. */
@@ -21,14 +21,14 @@ struct repeat {
     char sha256[65];    /* of tenant and body; "": not such a request */
     unsigned int count; /* 0: the first time */
     unsigned int partition;
+    bool is_noted; /* it has taken the job of an earlier try */
 };
 
 /* Reads the request: its header, and its body, which must be whole. A request
  * with an Idempotency-Key is none. */
 void repeat_read(struct repeat *repeat, const struct api_request *request,
                  unsigned int partition);
-/* Asks for a note; done gets a text that begins with the id of the job, or nil.
- */
+/* Asks for a note, and makes it ours; done gets the id of the job, or "". */
 void repeat_take(struct api_request *request, const struct repeat *repeat,
                  api_request_reply *done);
 /* The job is about to be submitted; before the call that does it. */

@@ -14,7 +14,7 @@ do
         queue = "default", priority = "normal", tenant = "default",
         deadline_ms = 0, not_before = 0, delay_ms = 0, max_depth = 0,
         tenant_depth = 0, idempotency_ttl_ms = 0,
-        blobs = {},
+        asked_ttl_ms = 0, blobs = {},
     } }
 
     -- A reader answers the value, or nil and the refusal.
@@ -86,6 +86,7 @@ do
         delay_ms = up_to(YEAR_MS, "a year"), max_depth = read_number,
         tenant_depth = read_number,
         idempotency_ttl_ms = up_to(YEAR_MS, "a year"), notify = read_yes,
+        asked = as_it_is, asked_ttl_ms = up_to(YEAR_MS, "a year"),
     }
 
     local function read_blob(given, sha256)

@@ -198,6 +198,11 @@ local function submit_given(batch, given, now)
     if job.place == "" or not job.body then
         redis.call("SET", body_key(job), given.job)
     end
+    if given.asked then
+        local ttl_ms = given.asked_ttl_ms
+        redis.call("SET", root .. "asked:" .. job.id, given.asked, "PX",
+            ttl_ms > 0 and ttl_ms or WEEK_MS)
+    end
     save(job)
     count_created(batch, known, job)
     return { job.id, "created" }
