@@ -307,6 +307,7 @@ def conversation(seen, client, service):
     assert {r["conversation"]["id"] for r in seen["responses"]} == {made["id"]}
     roles = [item["role"] for item in seen["items"] if item["type"] == "message"]
     assert roles == ["user", "assistant"] * 2, seen["items"]
+    assert seen["removed"] == made and seen["left"] == seen["items"][:-1], seen
     assert seen["found"]["metadata"] == {"topic": "farewells"}, seen["found"]
     assert seen["deleted"]["deleted"] is True, seen["deleted"]
     assert seen["gone"]["raised"]["status"] == 404, seen["gone"]

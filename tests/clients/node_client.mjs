@@ -153,11 +153,16 @@ const verbs = {
     for (const request of requests)
       responses.push(await client.responses.create({ ...request, conversation: made.id }));
     const items = await all(client.conversations.items.list(made.id, { order: "asc" }));
+    const last = items.at(-1).id;
+    const removed = await client.conversations.items.delete(last, {
+      conversation_id: made.id,
+    });
+    const left = await all(client.conversations.items.list(made.id, { order: "asc" }));
     await client.conversations.update(made.id, { metadata: { topic: "farewells" } });
     const found = await client.conversations.retrieve(made.id);
     const deleted = await client.conversations.delete(made.id);
     const gone = await attempt(() => client.conversations.retrieve(made.id));
-    return { made, responses, items, found, deleted, gone };
+    return { made, responses, items, removed, left, found, deleted, gone };
   },
 
   // Pages of two; iterating asks for the next ones.

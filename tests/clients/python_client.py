@@ -181,6 +181,9 @@ def conversation(client, given):
         for request in given["requests"]
     ]
     items = [of(item) for item in client.conversations.items.list(made.id, order="asc")]
+    last = items[-1]["id"]
+    removed = client.conversations.items.delete(last, conversation_id=made.id)
+    left = [of(item) for item in client.conversations.items.list(made.id, order="asc")]
     client.conversations.update(made.id, metadata={"topic": "farewells"})
     found = client.conversations.retrieve(made.id)
     deleted = client.conversations.delete(made.id)
@@ -189,6 +192,8 @@ def conversation(client, given):
         "made": of(made),
         "responses": responses,
         "items": items,
+        "removed": of(removed),
+        "left": left,
         "found": of(found),
         "deleted": of(deleted),
         "gone": gone,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "producer/gateway/body/inline_file.h"
+#include "producer/gateway/responses/message_items.h"
 #include "producer/gateway/responses/response_list.h"
 #include "producer/gateway/responses/response_request.h"
 #include "schemas/json/convert.h"
@@ -27,6 +28,17 @@ static void check_items(const json_t *messages)
     json_t *items = response_input_items(&job, messages);
 
     MUST(json_is_array(items));
+    for (size_t i = 0; i < json_array_size(items) && i < 20; i++) {
+        json_t *rest = response_without_item(&job, messages, i);
+        json_t *left = response_input_items(&job, rest);
+
+        /* With a call goes its output; and an output in front of which no call
+         * stands any longer may become an item. */
+        MUST(json_array_size(rest) <= json_array_size(messages));
+        MUST(!json_equal(left, items));
+        json_decref(left);
+        json_decref(rest);
+    }
     json_decref(items);
 }
 

@@ -92,6 +92,69 @@ def test_items_are_added(gateway, stack):
         assert status == 400 and wrong == param
 
 
+def test_items_are_removed(gateway, stack):
+    """The others keep their ids; what is added later gets new ones."""
+    texts_of = ["a", "b", "c"]
+    given = [{"role": "user", "content": text} for text in texts_of]
+    id = make(gateway, items=given)["id"]
+    path = f"/v1/conversations/{id}/items"
+    first, second, third = items(gateway, id)
+    status, answer = gateway.json("DELETE", f"{path}/{second['id']}")
+    assert status == 200 and answer == gateway.json("GET", f"/v1/conversations/{id}")[1]
+    assert items(gateway, id) == [first, third]
+    for method in ("GET", "DELETE"):
+        assert gateway.refusal(method, f"{path}/{second['id']}")[0] == 404
+    stack.model.script([{"text": "e"}])
+    create(gateway, input="d", conversation=id)
+    sent = [m for m in stack.model.request()["messages"] if m["role"] != "system"]
+    assert [m["content"] for m in sent] == ["a", "c", "d"]
+    found = items(gateway, id)
+    assert found[:2] == [first, third]
+    assert [i["content"][0]["text"] for i in found] == ["a", "c", "d", "e"]
+    assert len({second["id"], *(i["id"] for i in found)}) == 5
+    for one in (first, found[3], third, found[2]):
+        assert gateway.json("DELETE", f"{path}/{one['id']}")[0] == 200
+        found.remove(one)
+        assert items(gateway, id) == found
+    stack.model.script([{"text": "Anew."}])
+    assert texts(create(gateway, input="x", conversation=id)) == ["Anew."]
+    assert stack.model.request()["messages"][-1]["content"] == "x"
+
+
+@pytest.mark.parametrize("removed", ["function_call", "function_call_output"])
+def test_a_call_and_its_output_are_removed_together(gateway, stack, removed):
+    """A model would refuse one without the other."""
+
+    def call(id):
+        return {"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}
+
+    def output(id):
+        return {"type": "function_call_output", "call_id": id, "output": id}
+
+    id = make(gateway, items=[call("1"), call("2"), output("1"), output("2")])["id"]
+    all = items(gateway, id)
+    chosen = [i for i in all if i["type"] == removed and i["call_id"] == "1"]
+    assert len(all) == 4
+    status, _ = gateway.json("DELETE", f"/v1/conversations/{id}/items/{chosen[0]['id']}")
+    assert status == 200 and items(gateway, id) == [all[1], all[3]]
+    stack.model.script([{"text": "Fine."}])
+    function = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+    assert texts(create(gateway, input="x", conversation=id, tools=[function])) == ["Fine."]
+    [message] = [m for m in stack.model.request()["messages"] if m.get("tool_calls")]
+    assert [made["id"] for made in message["tool_calls"]] == ["2"]
+
+
+def test_no_item_is_removed_while_a_response_adds(gateway, stack):
+    id = make(gateway, items=[{"role": "user", "content": "a"}])["id"]
+    [item] = items(gateway, id)
+    stack.model.script([{"text": "word " * 30, "chunk_ms": 100}])
+    running = create(gateway, input="b", conversation=id, background=True)
+    path = f"/v1/conversations/{id}/items/{item['id']}"
+    assert gateway.refusal("DELETE", path)[:2] == (400, "conversation_locked")
+    stack.result(job_of(running))
+    assert gateway.json("DELETE", path)[0] == 200
+
+
 def test_metadata_and_delete(gateway):
     made = make(gateway, metadata={"a": "1"})
     path = f"/v1/conversations/{made['id']}"

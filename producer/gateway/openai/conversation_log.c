@@ -24,8 +24,10 @@ enum { SUBMITTED_WITHIN_MS = 60 * 1000 };
 void conversation_log_finish(struct conversation_log *log)
 {
     json_decref(log->metadata);
+    json_decref(log->removed);
     free(log->values);
     log->metadata = NULL;
+    log->removed = NULL;
     log->values = NULL;
 }
 
@@ -101,6 +103,27 @@ static void take_field(struct conversation_log *log, struct view name,
         log->metadata = json_loadb(text.data, text.len, 0, NULL);
 }
 
+static void insert_place(json_t *places, json_int_t place)
+{
+    size_t at = 0;
+
+    while (at < json_array_size(places) &&
+           json_integer_value(json_array_get(places, at)) < place)
+        at++;
+    json_array_insert_new(places, at, json_integer(place));
+}
+
+/* Those behind the SHA-256 of a turn's value. */
+static void note_removed(struct conversation_log *log, const char *value)
+{
+    const char *at = strchr(value, ':');
+
+    while (at) {
+        insert_place(log->removed, (json_int_t)strtoull(at + 1, NULL, 10));
+        at = strchr(at + 1, ',');
+    }
+}
+
 static bool is_of_caller(const struct api_request *request,
                          const redisReply *fields)
 {
@@ -123,6 +146,9 @@ static void on_log(struct api_request *request, const redisReply *reply)
         for (size_t i = 0; i + 1 < reply->elements; i += 2)
             take_field(log, reply_view(reply->element[i]),
                        reply->element[i + 1]);
+        log->removed = json_array();
+        for (size_t i = 0; i < log->turns; i++)
+            note_removed(log, log->values[i]);
     }
     log->done(request);
 }
@@ -230,6 +256,7 @@ static void look_at_turn(struct api_request *request)
         log->at--;
     value = log->at > 0 ? view_of(log->values[log->at - 1]) : VIEW("");
     if (!id_parse(value, NULL)) {
+        value.len = strcspn(value.data, ":");
         view_copy(log->blob, sizeof(log->blob), value);
         log->done(request);
         return;

@@ -3,9 +3,11 @@
  *
  * The hash conversation:<uuid> has tenant, created_at and metadata, and a field
  * for each turn, from 1 on: the id of the job that takes it, or the SHA-256 of
- * a blob with all messages, when items were added over HTTP. A turn is taken by
- * HSETNX: of two that want the same turn one gets it. Nothing is taken back, so
- * no gateway has to finish what another one has begun:
+ * a blob with all messages, when items were added or removed over HTTP. When
+ * some were removed, ":" and their places follow, with "," between: so the
+ * others keep their ids; when none is left, there is no SHA-256. A turn is
+ * taken by HSETNX: of two that want the same turn one gets it. Nothing is taken
+ * back, so no gateway has to finish what another one has begun:
  *
  *   find --> head: the last turn that has left a conversation; busy: its job
  * has not ended --> take the next turn, with a job or a blob
@@ -21,7 +23,7 @@
 enum {
     CONVERSATION_ID_BYTES = 38, /* "conv_", 32 digits, NUL */
     CONVERSATION_MOST_TURNS = 10000,
-    CONVERSATION_VALUE_BYTES = 65, /* of a turn, with a NUL */
+    CONVERSATION_VALUE_BYTES = 96, /* of a turn, with a NUL */
 };
 
 struct conversation_log {
@@ -29,6 +31,8 @@ struct conversation_log {
     unsigned int partition;
     uint64_t created_at; /* s */
     json_t *metadata;    /* owned; NULL: no conversation was found */
+    json_t *removed;     /* owned; places of items that were removed, ascending
+                          */
     size_t turns;
     char (*values)[CONVERSATION_VALUE_BYTES]; /* of the turns */
     size_t at;                                /* turns that are still to be

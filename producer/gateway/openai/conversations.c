@@ -1,5 +1,6 @@
 /* conversations.c - /v1/conversations: conversations to which responses add,
  * and items that are added without one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "producer/gateway/blob_writer.h"
 #include "producer/gateway/openai/conversation_log.h"
 #include "producer/gateway/openai/openai.h"
+#include "producer/gateway/responses/message_items.h"
 #include "producer/gateway/responses/response_list.h"
 #include "producer/gateway/responses/response_request.h"
 #include "schemas/json/convert.h"
@@ -21,7 +23,10 @@ struct talk {
     struct conversation_log log;
     json_t *added;    /* messages of the request's items; owned; NULL: none */
     json_t *messages; /* of the head; owned */
+    char removed[CONVERSATION_VALUE_BYTES - 64]; /* ":" and the places of items
+                                                    that go; "": none */
     struct blob_writer writer;
+    bool changes; /* the request wants the next turn */
     void (*found)(struct api_request *request);
     void (*known)(struct api_request *request);
 };
@@ -140,9 +145,15 @@ static void show_talk(struct api_request *request)
     api_request_json(request, 200, talk_json(request->state));
 }
 
+static struct view item_id(const json_t *items, size_t place)
+{
+    return body_string(json_object_get(json_array_get(items, place), "id"));
+}
+
 static json_t *talk_items(const struct talk *talk, const json_t *messages)
 {
-    const struct wire_job job = { .id = view_of(talk->log.uuid) };
+    const struct wire_job job = { .id = view_of(talk->log.uuid),
+                                  .removed = talk->log.removed };
 
     return response_input_items(&job, messages);
 }
@@ -193,7 +204,7 @@ static void on_head(struct api_request *request)
     struct command command;
     struct key key;
 
-    if (talk->log.busy && talk->added) {
+    if (talk->log.busy && talk->changes) {
         openai_refuse(request, 400, "conversation_locked", "conversation_id",
                       "a response adds to the conversation just now");
         return;
@@ -216,7 +227,7 @@ static void find_messages(struct api_request *request)
     conversation_log_head(request, on_head);
 }
 
-/* -------------------------------------------------------------- adding items
+/* ------------------------------------------------- adding and removing items
  */
 
 static void on_taken(struct api_request *request, const redisReply *reply)
@@ -228,12 +239,19 @@ static void on_taken(struct api_request *request, const redisReply *reply)
                       "something else was added to the conversation meanwhile");
 }
 
-static void on_kept_longer(struct api_request *request, const redisReply *reply)
+static void take_turn(struct api_request *request, const char *sha256)
 {
     const struct talk *talk = request->state;
+    char value[CONVERSATION_VALUE_BYTES];
 
+    snprintf(value, sizeof(value), "%s%s", sha256, talk->removed);
+    conversation_log_take(request, view_of(value), on_taken);
+}
+
+static void on_kept_longer(struct api_request *request, const redisReply *reply)
+{
     (void)reply;
-    conversation_log_take(request, view_of(talk->writer.sha256), on_taken);
+    take_turn(request, ((struct talk *)request->state)->writer.sha256);
 }
 
 static void on_blob_written(struct api_request *request)
@@ -248,10 +266,9 @@ static void on_blob_written(struct api_request *request)
     command_finish(&command);
 }
 
-/* The head's messages, and those of the request, are the next turn; then known.
- */
-static void add_items(struct api_request *request,
-                      void (*known)(struct api_request *request))
+/* These messages are the next turn; then known. */
+static void write_turn(struct api_request *request,
+                       void (*known)(struct api_request *request))
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
     CLEANUP(buf_finish) struct buf bytes = { .max = MAX_CONVERSATION_BYTES };
@@ -260,9 +277,10 @@ static void add_items(struct api_request *request,
     struct err err;
 
     talk->known = known;
-    if (!talk->messages)
-        talk->messages = json_array();
-    json_array_extend(talk->messages, talk->added);
+    if (json_array_size(talk->messages) == 0) {
+        take_turn(request, "");
+        return;
+    }
     blob_writer_init(&talk->writer, request->gateway, talk->log.partition);
     if (!json_to_value(talk->messages, &kept.messages, &arena, &err) ||
         !message_encode(&schema_conversation, &kept, &bytes, &err) ||
@@ -271,6 +289,17 @@ static void add_items(struct api_request *request,
         return;
     }
     blob_writer_send(request, &talk->writer, on_blob_written);
+}
+
+static void add_items(struct api_request *request,
+                      void (*known)(struct api_request *request))
+{
+    struct talk *talk = request->state;
+
+    if (!talk->messages)
+        talk->messages = json_array();
+    json_array_extend(talk->messages, talk->added);
+    write_turn(request, known);
 }
 
 static void show_added(struct api_request *request)
@@ -311,6 +340,7 @@ static void add_to_found(struct api_request *request)
         json_decref(talk->log.metadata);
         talk->log.metadata = metadata;
         talk->known = add_to_known;
+        talk->changes = true;
         if (talk->added)
             find_messages(request);
         else
@@ -430,23 +460,31 @@ void conversations_list_items(struct api_request *request)
     find_talk(request, list_found);
 }
 
+/* The place of the item that the request names, or refuses: the items' count.
+ */
+static size_t find_item(struct api_request *request, const json_t *items)
+{
+    size_t count = json_array_size(items);
+
+    for (size_t i = 0; i < count; i++)
+        if (view_equal(item_id(items, i), request->params[1]))
+            return i;
+    openai_refuse(request, 404, "not_found", "item_id",
+                  "Item with id '%.*s' not found.",
+                  VIEW_ARG(view_head(request->params[1], 64)));
+    return count;
+}
+
 static void show_known_item(struct api_request *request)
 {
     const struct talk *talk = request->state;
-    json_t *items = talk_items(talk, talk->messages), *item, *found = NULL;
-    size_t i;
+    json_t *items = talk_items(talk, talk->messages);
+    size_t place = find_item(request, items);
 
-    json_array_foreach(items, i, item)
-        if (view_equal(body_string(json_object_get(item, "id")),
-                       request->params[1]))
-            found = json_incref(item);
+    if (place < json_array_size(items))
+        api_request_json(request, 200,
+                         json_incref(json_array_get(items, place)));
     json_decref(items);
-    if (found)
-        api_request_json(request, 200, found);
-    else
-        openai_refuse(request, 404, "not_found", "item_id",
-                      "Item with id '%.*s' not found.",
-                      VIEW_ARG(view_head(request->params[1], 64)));
 }
 
 static void item_found(struct api_request *request)
@@ -458,4 +496,73 @@ static void item_found(struct api_request *request)
 void conversations_show_item(struct api_request *request)
 {
     find_talk(request, item_found);
+}
+
+static bool is_of_call(const json_t *item, const char *type,
+                       const json_t *call_id)
+{
+    return view_is(body_string(json_object_get(item, "type")), type) &&
+           json_equal(json_object_get(item, "call_id"), call_id);
+}
+
+/* Of a call of a function the place of its output, of an output that of its
+ * call; of others, and when there is none, the item's own. */
+static size_t find_partner(const json_t *items, size_t place)
+{
+    const json_t *item = json_array_get(items, place);
+    const json_t *id = json_object_get(item, "call_id");
+
+    if (is_of_call(item, "function_call", id))
+        for (size_t i = place + 1; i < json_array_size(items); i++)
+            if (is_of_call(json_array_get(items, i), "function_call_output",
+                           id))
+                return i;
+    if (is_of_call(item, "function_call_output", id))
+        for (size_t i = place; i-- > 0;)
+            if (is_of_call(json_array_get(items, i), "function_call", id))
+                return i;
+    return place;
+}
+
+/* Notes the places that the items have no longer, as their ids have them. */
+static void note_places(struct talk *talk, const json_t *items, size_t place)
+{
+    size_t partner = find_partner(items, place);
+    size_t len = (size_t)snprintf(talk->removed, sizeof(talk->removed), ":%zu",
+                                  response_item_place(item_id(items, place)));
+
+    if (partner != place)
+        snprintf(talk->removed + len, sizeof(talk->removed) - len, ",%zu",
+                 response_item_place(item_id(items, partner)));
+}
+
+static void remove_known_item(struct api_request *request)
+{
+    struct talk *talk = request->state;
+    const struct wire_job job = { .id = view_of(talk->log.uuid) };
+    json_t *items = talk_items(talk, talk->messages), *rest;
+    size_t place = find_item(request, items);
+
+    if (place < json_array_size(items)) {
+        note_places(talk, items, place);
+        rest = response_without_item(&job, talk->messages, place);
+        json_decref(talk->messages);
+        talk->messages = rest;
+        write_turn(request, show_talk);
+    }
+    json_decref(items);
+}
+
+static void remove_found(struct api_request *request)
+{
+    struct talk *talk = request->state;
+
+    talk->known = remove_known_item;
+    talk->changes = true;
+    find_messages(request);
+}
+
+void conversations_remove_item(struct api_request *request)
+{
+    find_talk(request, remove_found);
 }

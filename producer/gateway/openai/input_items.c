@@ -4,7 +4,7 @@
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/openai/openai.h"
-#include "producer/gateway/responses/response_list.h"
+#include "producer/gateway/responses/message_items.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/conversation.h"
 #include "schemas/redis/reply.h"

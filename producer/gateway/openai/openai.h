@@ -122,6 +122,7 @@ void conversations_delete(struct api_request *request);
 void conversations_list_items(struct api_request *request);
 void conversations_add_items(struct api_request *request);
 void conversations_show_item(struct api_request *request);
+void conversations_remove_item(struct api_request *request);
 
 /* -------- containers.c */
 void containers_create(struct api_request *request);

@@ -1,8 +1,7 @@
 /* response_list.h - lists of the Responses API, and what else it answers beside
  * responses.
  *
- *   messages of a job --response_input_items()--> items
- *                     --response_list()--> one page */
+ *   items, as message_items.h makes them --response_list()--> one page */
 #ifndef PRODUCER_GATEWAY_RESPONSE_LIST_H
 #define PRODUCER_GATEWAY_RESPONSE_LIST_H
 
@@ -24,18 +23,6 @@ bool response_page_read(struct response_page *page, struct view limit,
                         struct view order, struct view after,
                         struct body_error *error);
 
-/* Messages of a job, as its body or its result has them, as items in their
- * order: a new reference. Instructions (system) are none when the job has them
- * in "system". Ids follow from the job and the places: "msg_", the job's 32
- * digits, "i" and the place in at least four hexadecimal digits. */
-json_t *response_input_items(const struct wire_job *job,
-                             const json_t *messages);
-
-/* The messages of a conversation for whoever goes on with it: instructions (a
- * system message at the head) are of one response, and left out. A new
- * reference. messages: NULL: there are none. */
-json_t *response_without_instructions(const json_t *messages);
-
 /* {"object": "list", "data", "first_id", "last_id", "has_more"}, a new
  * reference. items: in ascending order, each with an id. NULL: no item has the
  * id of after; refused. */
@@ -48,6 +35,9 @@ bool response_item_job(struct view id, char job[37]);
 /* The id, of which response_item_job() is true, is of an item that the response
  * was given, not of one that it made. */
 bool response_item_is_input(struct view id);
+/* The place in the id of an item that a response or a conversation was given.
+ */
+size_t response_item_place(struct view id);
 
 /* What DELETE answers: a new reference. */
 json_t *response_deleted(struct view job);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/gateway/responses/message_items.h"
 #include "producer/gateway/responses/request_reader.h"
 #include "producer/gateway/responses/response_list.h"
 #include "schemas/json/convert.h"

@@ -33,7 +33,9 @@ struct wire_job {
     /* What the client asked, as the response object repeats it: model, tools,
      * instructions, ... with the defaults of the API; see response_object.h. */
     json_t *asked;
-    uint64_t created_at; /* seconds since 1970 */
+    uint64_t created_at;   /* seconds since 1970 */
+    const json_t *removed; /* places of items that were removed, as their ids
+                              have them, ascending; NULL: none was */
 };
 
 /* "completed", "incomplete", ... of an item. */

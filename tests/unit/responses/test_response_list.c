@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "producer/gateway/responses/message_items.h"
 #include "producer/gateway/responses/response_list.h"
 #include "schemas/message/buf.h"
 
