@@ -92,7 +92,7 @@ QUERN_API bool quern_id_new(struct quern *quern, const char *tenant,
                             struct quern_id *id, struct quern_error *error);
 
 /* A file for the session: bytes in memory, or a file that the library reads
- * from path. A job has at most 64 files of 32 MiB each. */
+ * from path. A job has at most 64 files of 64 MiB each. */
 struct quern_file {
     const char *name; /* base name; NULL: the base name of path */
     const char *mime; /* media type; NULL: none */
@@ -382,7 +382,7 @@ QUERN_API bool quern_cancel(struct quern *quern, const char *id,
 QUERN_API bool quern_blob_get(struct quern *quern, const char *sha256,
                               void **data, size_t *size,
                               struct quern_error *error);
-/* Stores bytes for the jobs of that tenant; NULL: "default". At most 32 MiB;
+/* Stores bytes for the jobs of that tenant; NULL: "default". At most 64 MiB;
  * Redis keeps them for a day at least. sha256: room for 65 bytes. */
 QUERN_API bool quern_blob_put(struct quern *quern, const char *tenant,
                               const void *data, size_t size, char *sha256,

@@ -40,7 +40,7 @@ static const struct field file_ref_fields[] = {
         file_ref, blob, 0, SHA256_BYTES,
         "SHA-256 of the bytes, which are at <prefix>{000}:blob:<sha256>"),
     UINT(file_ref, bytes, 0, MAX_NUMBER,
-         "Length in bytes; a file that is larger than 32 MiB has no blob"),
+         "Length in bytes; a file that is larger than 64 MiB has no blob"),
     TEXT(file_ref, mime, 0, MAX_NAME_BYTES, "Media type"),
     TEXT(file_ref, note, FIELD_RAW, MAX_SENTENCE_BYTES,
          "Why there is no blob, or what was dropped"),

@@ -11,7 +11,7 @@ enum {
     MAX_RESULT_BYTES = 1 << 20,   /* read whole by every waiting client */
     MAX_EVENT_BYTES = 64 << 10,   /* published to every subscriber */
     MAX_RECORD_BYTES = 1 << 20,   /* one journal record: a reply or a cell */
-    MAX_FILE_BYTES = 32 << 20,    /* any blob: a file, an image, a document */
+    MAX_FILE_BYTES = 64 << 20,    /* any blob: a file, an image, a document */
     MAX_FILES = 64,               /* per job, in and out each */
     MAX_IMAGES = 64,              /* per job */
     MAX_PARTS = 256,              /* of displays, per job */
@@ -72,7 +72,7 @@ enum {
 };
 
 /* The bound of a file, as people are told it. */
-#define MAX_FILE_WORDS "32 MiB"
-_Static_assert(MAX_FILE_BYTES == 32 << 20, "MAX_FILE_WORDS says the same");
+#define MAX_FILE_WORDS "64 MiB"
+_Static_assert(MAX_FILE_BYTES == 64 << 20, "MAX_FILE_WORDS says the same");
 
 #endif

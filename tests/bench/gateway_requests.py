@@ -32,8 +32,8 @@ CONNECTIONS, SECONDS = 32, 3
 REQUESTS = 2000
 FOLLOWERS, FULL_FOLLOWERS = 2000, 10_000
 EVENTS_PER_S, EVENT_SECONDS = 1000, 5
-UPLOADS = 32  # of 32 MiB
-FILE_BYTES = 32 << 20
+UPLOADS = 16  # of 64 MiB
+FILE_BYTES = 64 << 20
 PLAIN = {"input": "How many primes are there below 1000?", "background": True}
 ADD = {"name": "empty", "data": PLAIN, "options": {}}
 

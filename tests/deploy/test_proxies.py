@@ -87,7 +87,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def gateway(stack):
-    # A busy machine takes seconds to write 32 MiB.
+    # A busy machine takes seconds to write 64 MiB.
     settings = {"foreground_grace": "200ms", "redis_timeout": "60s"}
     with Gateway(stack.redis.url, **settings) as gateway:
         gateway.ready()
@@ -145,13 +145,13 @@ def test_a_response(proxy, stack):
 
 def test_an_upload_of_the_largest_file(proxy, tmp_path):
     file = tmp_path / "file"
-    file.write_bytes(bytes(32 << 20))
+    file.write_bytes(bytes(64 << 20))
     status, _, body = proxy(
         *("/v1/blobs", "--data-binary", f"@{file}"),
         *("--header", "Content-Type: application/octet-stream"),
     )
     assert status == 201, body
-    assert json.loads(body)["bytes"] == 32 << 20
+    assert json.loads(body)["bytes"] == 64 << 20
 
 
 def test_a_stream_is_not_held_back(proxy, stack):

@@ -40,7 +40,7 @@ def keep(redis, name, tenant="default", **more):
 
 FILES = [
     {"name": "a.csv", "blob": hashlib.sha256(b"a").hexdigest(), "bytes": 2048},
-    {"name": "big.bin", "bytes": 1 << 30, "note": "more than 32 MiB are not kept"},
+    {"name": "big.bin", "bytes": 1 << 30, "note": "more than 64 MiB are not kept"},
 ]
 LAB = {
     "holder": "host/1.2",
@@ -129,7 +129,7 @@ def test_show_names_what_there_is_and_what_is_missing(quern, redis):
         "packages   humanize==4.9.0",
         "files      2",
         "   2.0 KiB  a.csv",
-        "1024.0 MiB  big.bin  more than 32 MiB are not kept",
+        "1024.0 MiB  big.bin  more than 64 MiB are not kept",
     ]:
         assert line in said.splitlines(), said
     assert quern.json("session", "show", "lab") == [lab]
@@ -246,7 +246,7 @@ def test_put_sends_the_files(quern, consumer, redis):
 BAD_FILES = [
     (["/none"], "file /none: No such file"),
     (["/"], '"" is not a file name'),
-    (["big"], "a file may have 33554432 (32 MiB)"),
+    (["big"], "a file may have 67108864 (64 MiB)"),
     (["f", "./f"], "files[1] has the name of files[0]"),
 ]
 

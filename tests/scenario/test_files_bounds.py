@@ -1,11 +1,11 @@
-"""A file may be empty; it may have 32 MiB, and who sends more is told at once."""
+"""A file may be empty; it may have 64 MiB, and who sends more is told at once."""
 
 import pytest
 from command import Command
 from stack import ROOT
 
 MIB = 1 << 20
-MOST = 32 * MIB
+MOST = 64 * MIB
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_what_is_too_large_is_refused_before_anything_is_sent(stack, sender, tmp
         file.truncate(MOST + 1)
     before = set(stack.db.scan_iter(f"{ROOT}blob:*"))
     words = ["submit", "sum", "--file", "small", "--file", "large"]
-    why = f"file large: {MOST + 1} bytes, a file may have {MOST} (32 MiB)"
+    why = f"file large: {MOST + 1} bytes, a file may have {MOST} (64 MiB)"
     assert why in sender(*words, code=65)
     assert set(stack.db.scan_iter(f"{ROOT}blob:*")) == before
 
@@ -67,7 +67,7 @@ def test_of_a_file_that_is_too_large_the_length_is_told(stack):
     code = "f = open('big', 'wb'); f.truncate(%d); f.close()" % (MOST + 1)
     (file,) = stack.run(kind="code", cells=[code])["files"]
     assert file["bytes"] == MOST + 1 and "blob" not in file
-    assert file["note"] == "not kept, it is larger than 32 MiB"
+    assert file["note"] == "not kept, it is larger than 64 MiB"
 
 
 def test_a_file_without_its_bytes_is_told_to_a_person(sender, tmp_path):
@@ -77,4 +77,4 @@ def test_a_file_without_its_bytes_is_told_to_a_person(sender, tmp_path):
     for words in (["exec", "big.py"], ["run", f"```python\n{code}\n```"]):
         _, err, returned = sender.run(*words)
         assert returned == 0
-        assert "file big  32.0 MiB, not kept, it is larger than 32 MiB" in err, err
+        assert "file big  64.0 MiB, not kept, it is larger than 64 MiB" in err, err

@@ -40,7 +40,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def gateway(stack):
-    with Gateway(stack.redis.url, blob_memory="64M") as gateway:
+    with Gateway(stack.redis.url, blob_memory="128M") as gateway:
         gateway.ready()
         yield gateway
         gateway.drain()
@@ -106,7 +106,7 @@ def test_no_bytes_are_a_blob_too(gateway, stack):
 def test_a_blob_has_a_largest_size_and_no_path(gateway):
     connection = gateway.connection()
     connection.putrequest("POST", "/v1/blobs")
-    connection.putheader("Content-Length", str((32 << 20) + 1))
+    connection.putheader("Content-Length", str((64 << 20) + 1))
     connection.endheaders()
     assert connection.getresponse().status == 413
     connection.close()
@@ -115,7 +115,7 @@ def test_a_blob_has_a_largest_size_and_no_path(gateway):
 
 def test_uploads_share_a_bounded_memory(gateway):
     """Two that are half done take it all; when one leaves, another may come."""
-    size = 30 << 20
+    size = 60 << 20
 
     def begin(part):
         other = socket.create_connection(("127.0.0.1", gateway.port))
@@ -123,9 +123,9 @@ def test_uploads_share_a_bounded_memory(gateway):
         other.sendall(head.encode() + bytes(part))
         return other
 
-    first = begin(20 << 20)
-    second = begin(8 << 20)
-    small = bytes(5 << 20)
+    first = begin(40 << 20)
+    second = begin(16 << 20)
+    small = bytes(10 << 20)
     wait_until(lambda: gateway.call("POST", "/v1/blobs", small)[0] == 503)
     first.close()
     wait_until(lambda: gateway.call("POST", "/v1/blobs", small)[0] == 201)

@@ -26,7 +26,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def gateway(stack):
-    # A busy machine takes seconds to write 32 MiB.
+    # A busy machine takes seconds to write 64 MiB.
     patience = {"redis_timeout": "60s"}
     with Gateway(stack.redis.url, more=frees_at_once(), **patience) as gateway:
         gateway.ready()
@@ -457,9 +457,9 @@ def rss(gateway):
 
 
 def test_the_largest_file(gateway):
-    file = upload(gateway, bytes(32 * MIB))
-    assert file["bytes"] == 32 * MIB
-    assert len(gateway.call("GET", f"/v1/files/{file['id']}/content")[2]) == 32 * MIB
+    file = upload(gateway, bytes(64 * MIB))
+    assert file["bytes"] == 64 * MIB
+    assert len(gateway.call("GET", f"/v1/files/{file['id']}/content")[2]) == 64 * MIB
 
 
 def test_a_longer_file_is_refused(gateway):
@@ -467,14 +467,14 @@ def test_a_longer_file_is_refused(gateway):
     chunk = b"%x\r\n" % MIB + bytes(MIB) + b"\r\n"
     first = b"%x\r\n" % len(head) + head + b"\r\n"
     for pieces, given in [
-        ([head] + [bytes(MIB)] * 32 + [b"x"], {}),
-        ([head] + [bytes(MIB)] * 33, {}),
+        ([head] + [bytes(MIB)] * 64 + [b"x"], {}),
+        ([head] + [bytes(MIB)] * 65, {}),
         ([head], {"length": 1 << 30}),
-        ([first] + [chunk] * 34, {"head": "Transfer-Encoding: chunked\r\n"}),
+        ([first] + [chunk] * 66, {"head": "Transfer-Encoding: chunked\r\n"}),
     ]:
         status, answer = raw(gateway, pieces, **given)
         assert (status, answer["error"]["code"]) == (413, "file_too_large")
-        assert "32 MiB" in answer["error"]["message"]
+        assert "64 MiB" in answer["error"]["message"]
 
 
 def test_a_huge_upload_takes_no_memory(gateway):
@@ -482,14 +482,14 @@ def test_a_huge_upload_takes_no_memory(gateway):
     before = rss(gateway)
     head = form(PURPOSE, part("file", b"", "a"))[: -len("\r\n--XX--\r\n")]
     for _ in range(3):
-        assert raw(gateway, [head] + [bytes(MIB)] * 64, length=1 << 30)[0] == 413
-    assert rss(gateway) - before < 40 * MIB
+        assert raw(gateway, [head] + [bytes(MIB)] * 80, length=1 << 30)[0] == 413
+    assert rss(gateway) - before < 72 * MIB
 
 
 def test_many_uploads_share_a_bounded_memory(stack):
     """Those for which there is none are told to come back."""
-    size, count = 4 * MIB, 50
-    given = {"blob_memory": "64M", "redis_timeout": "60s"}
+    size, count = 8 * MIB, 50
+    given = {"blob_memory": "128M", "redis_timeout": "60s"}
     with Gateway(stack.redis.url, more=frees_at_once(), **given) as gateway:
         gateway.ready()
         upload(gateway, bytes(size))
@@ -510,7 +510,7 @@ def test_many_uploads_share_a_bounded_memory(stack):
             thread.join()
         assert set(told) == {(200, None), (503, "blob_memory_full")}, set(told)
         assert len(told) == count
-        assert most[0] - before < 160 * MIB
+        assert most[0] - before < 320 * MIB
         upload(gateway, bytes(size))
         gateway.drain()
 
