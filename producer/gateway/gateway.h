@@ -35,7 +35,9 @@ struct gateway {
     struct followers *followers; /* who follows which job */
     struct http_server *server;
     struct http_tls *tls; /* NULL: HTTP in the clear */
-    uint64_t blob_bytes;  /* in memory, see native/blob_memory.h */
+    uint64_t
+        request_id; /* of the last one; the first one is chosen by chance */
+    uint64_t blob_bytes; /* in memory, see native/blob_memory.h */
     unsigned char link_secret[LINK_SECRET_BYTES]; /* of link_secret.h */
     uint64_t link_secret_until; /* the loop's clock: then it is asked anew */
     bool draining;              /* no more work is wanted: readyz says so */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sysexits.h>
 
@@ -265,6 +266,9 @@ static void process_serve(struct process *process)
 
     uv_loop_init(&process->loop);
     process->gateway.loop = &process->loop;
+    if (getrandom(&process->gateway.request_id, sizeof(uint64_t), 0) !=
+        sizeof(uint64_t))
+        abort();
     log_gather(&process->loop, &turn);
     open_parts(process);
     uv_run(&process->loop, UV_RUN_DEFAULT);

@@ -38,6 +38,7 @@ struct submit_lane {
 struct submits {
     struct gateway *gateway;
     SLIST_HEAD(, submit_lane) lanes; /* made when they are needed first */
+    struct submit call[MOST];        /* the jobs of the call that is made */
 };
 
 struct submits *submits_new(struct gateway *gateway)
@@ -165,8 +166,9 @@ static void on_submitted(void *owner, const redisReply *reply,
  */
 
 /* Moves those that go together from waiting to sent. */
-static size_t gather(struct submit_lane *lane, struct submit *submits)
+static size_t gather(struct submit_lane *lane)
 {
+    struct submit *call = lane->owner->call;
     size_t count = 0, bytes = 0;
 
     while (!STAILQ_EMPTY(&lane->waiting) && count < MOST &&
@@ -178,7 +180,7 @@ static size_t gather(struct submit_lane *lane, struct submit *submits)
             continue;
         }
         bytes += one->submit->body.len + one->submit->asked.len;
-        submits[count++] = *one->submit;
+        call[count++] = *one->submit;
         STAILQ_INSERT_TAIL(&lane->sent, one, next);
     }
     return count;
@@ -198,16 +200,15 @@ static void refuse_sent(struct submit_lane *lane, const struct err *why)
 static void send_waiting(struct submit_lane *lane)
 {
     const struct gateway *gateway = lane->owner->gateway;
-    struct submit submits[MOST];
     struct command command;
     struct err err = { 0 };
     size_t count;
     bool is_sent = false;
 
-    while (!is_sent && (count = gather(lane, submits)) > 0) {
+    while (!is_sent && (count = gather(lane)) > 0) {
         lane->sent_count = count;
         transition_submit_many(&command, &gateway->names, lane->partition,
-                               submits, count);
+                               lane->owner->call, count);
         is_sent = fleet_links_call(gateway->links, lane->partition, &command,
                                    on_submitted, lane, &err);
         command_finish(&command);
