@@ -3,8 +3,9 @@
  * Models, clients, and code that nobody has read, wrote the names, types and
  * bytes. So nothing of it may run in the origin of the gateway ("Showing what
  * code has made" in schemas/MESSAGES.md): a sandbox without rights, no guessing
- * of types, and a download of all that is not an image of a harmless type. The
- * bytes are compared with their hash before the first one is sent. */
+ * of types, and a download of all that is not an image of a harmless type, but
+ * for frames of the page, which are sandboxes of another origin. The bytes are
+ * compared with their hash before the first one is sent. */
 #include "producer/gateway/file_answer.h"
 
 #include <stdio.h>
@@ -25,6 +26,7 @@ struct file_visit {
     char sha256[65];
     char type[MAX_NAME_BYTES + 1];
     bool is_inline;
+    enum file_frame frame;
     bool is_linked;
     uint64_t link_seconds;
     uint64_t bytes;
@@ -129,6 +131,18 @@ static void add_header(struct file_headers *headers, const char *name,
         (struct http_pair){ view_of(name), view_of(value) };
 }
 
+static const char *const policies[] = {
+    [FRAME_NONE] = "sandbox; default-src 'none'; img-src data:; "
+                   "style-src 'unsafe-inline'",
+    [FRAME_PLAIN] = "sandbox; default-src 'none'; img-src data:; "
+                    "font-src data:; style-src 'unsafe-inline'; "
+                    "frame-ancestors 'self'",
+    [FRAME_SCRIPTS] = "sandbox allow-scripts; default-src 'none'; "
+                      "script-src 'unsafe-inline' 'unsafe-eval'; "
+                      "img-src data: blob:; font-src data:; "
+                      "style-src 'unsafe-inline'; frame-ancestors 'self'",
+};
+
 /* Who may show the bytes, and keep them. */
 static void add_sharing(struct file_headers *headers,
                         const struct file_visit *visit)
@@ -156,9 +170,7 @@ static void headers_fill(struct file_headers *headers,
     add_header(headers, "Content-Type", visit->type);
     add_header(headers, "Content-Disposition", headers->disposition.data);
     add_header(headers, "X-Content-Type-Options", "nosniff");
-    add_header(headers, "Content-Security-Policy",
-               "sandbox; default-src 'none'; img-src data:; "
-               "style-src 'unsafe-inline'");
+    add_header(headers, "Content-Security-Policy", policies[visit->frame]);
     add_sharing(headers, visit);
     add_header(headers, "ETag", headers->etag);
     add_header(headers, "Accept-Ranges", "bytes");
@@ -295,6 +307,12 @@ static void read_blob(struct api_request *request)
     command_finish(&command);
 }
 
+static bool is_for_frame(const struct api_request *request)
+{
+    return view_is(header_of(request, "Sec-Fetch-Dest"), "iframe") &&
+           view_is(header_of(request, "Sec-Fetch-Site"), "same-origin");
+}
+
 void file_answer(struct api_request *request, const struct answered_file *file)
 {
     struct file_visit *visit = calloc(1, sizeof(*visit));
@@ -303,13 +321,18 @@ void file_answer(struct api_request *request, const struct answered_file *file)
     if (!visit)
         abort();
     visit->memory.gateway = request->gateway;
-    visit->is_inline = !file->active && type_is_safe_image(type);
+    if (file->active && !file->is_linked && is_for_frame(request))
+        visit->frame = file->frame;
+    visit->is_inline = visit->frame != FRAME_NONE ||
+                       (!file->active && type_is_safe_image(type));
     visit->is_linked = file->is_linked;
     visit->link_seconds = file->link_seconds;
     visit->bytes = file->bytes;
     visit->partition = file->partition;
     if (!type_is_sound(type))
         type = VIEW("application/octet-stream");
+    if (visit->frame != FRAME_NONE && view_is(type, "text/html"))
+        type = VIEW("text/html; charset=utf-8");
     view_copy(visit->type, sizeof(visit->type), type);
     view_copy(visit->name, sizeof(visit->name), file_base_name(file->name));
     view_copy(visit->sha256, sizeof(visit->sha256), file->blob);

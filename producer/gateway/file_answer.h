@@ -5,13 +5,20 @@
 
 #include "producer/gateway/api_request.h"
 
+/* How a page of the gateway's own origin may show the bytes in a frame: not at
+ * all; without scripts; with them. Either way the frame is an origin of its
+ * own, and reaches no other address. */
+enum file_frame { FRAME_NONE, FRAME_PLAIN, FRAME_SCRIPTS };
+
 struct answered_file {
     struct view blob; /* SHA-256 */
     struct view name; /* for the download, without its folders; at most
                          MAX_FILE_NAME_BYTES */
     struct view mime; /* any text */
     uint64_t bytes;
-    bool active; /* it may run: never shown in place */
+    bool active; /* it may run: never shown in place, but in a frame */
+    enum file_frame frame; /* of an active one; heeded for a frame alone, as the
+                              browser says (Sec-Fetch-Dest) */
     /* Asked for by a link (file_link.h), which works for so long. */
     bool is_linked;
     uint64_t link_seconds;

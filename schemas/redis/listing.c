@@ -42,6 +42,7 @@ void transition_jobs(struct command *command, const struct names *names,
     step_add_pair(command, "session", filter->session);
     step_add_pair(command, "worker", filter->worker);
     step_add_pair(command, "error_code", filter->error_code);
+    step_add_pair(command, "id", filter->id);
     step_add_pair(command, "reason", filter->reason);
     step_add_number(command, "since", filter->since);
     step_add_number(command, "until", filter->until);
@@ -102,6 +103,12 @@ void transition_explain(struct command *command, const struct names *names,
                         struct view id)
 {
     step_begin_job(command, "quern_v1_explain", names, id);
+}
+
+void transition_body(struct command *command, const struct names *names,
+                     struct view id)
+{
+    step_begin_job(command, "quern_v1_body", names, id);
 }
 
 bool transition_explained(const redisReply *reply, size_t *pairs,

@@ -9,6 +9,7 @@
 
 /* Which jobs to list; an empty member: any. */
 struct job_filter {
+    struct view id;     /* a part of it */
     struct view states; /* words: "queued in_progress" */
     struct view places; /* words: "running stream lane behind later ended" */
     struct view queue, tenant, session;
@@ -54,6 +55,10 @@ bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,
  * schemas/FUNCTIONS.md. */
 void transition_explain(struct command *command, const struct names *names,
                         struct view id);
+/* What was submitted: the reply is its bytes, or nil when they are not kept any
+ * more. */
+void transition_body(struct command *command, const struct names *names,
+                     struct view id);
 bool transition_explained(const redisReply *reply, size_t *pairs,
                           struct err *err);
 

@@ -259,6 +259,7 @@ def produce(me, admin):
     me.submit("tenant", "t", "session", "s9")
     for each in (last, *explained(admin)):
         assert me.transition("explain", each)
+        assert me.transition("body", each)
     me.transition("cancel", last)
 
 
@@ -823,6 +824,7 @@ READ = {
         *("HGETALL {root}job:x", "GET {root}body:x", "LRANGE {root}journal:x 0 1"),
         *("LRANGE {root}lane:default/t:normal 0 1", "GETRANGE {root}ended 0 1"),
         *("FCALL quern_v1_jobs 1 {root}", "FCALL quern_v1_explain 1 {root} x"),
+        *("FCALL quern_v1_body 1 {root} x",),
     ],
     "sessions": ["HGETALL {root}session:t/s", "ZRANGE {root}sessions 0 1"],
     "results": ["GET {root}result:x"],

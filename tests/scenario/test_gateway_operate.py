@@ -164,6 +164,52 @@ def test_a_job_is_explained(gateway, stack):
     act(gateway, "POST", "/v1/queues/held/purge")
 
 
+def listed(gateway, query):
+    """All pages of two jobs."""
+    rows, cursor = [], ""
+    while True:
+        page = get(gateway, f"/v1/jobs?limit=2&{query}&cursor={cursor}")
+        rows += page["jobs"]
+        if not (cursor := page.get("next")):
+            return {row["id"]: row["tenant"] for row in rows}
+
+
+def test_jobs_of_all_tenants(gateway, other, stack):
+    own = [run(gateway, stack, kind="code", cells=["1"])[0] for _ in range(3)]
+    theirs = [run(other, stack, kind="code", cells=["1"])[0] for _ in range(3)]
+    found = listed(gateway, "tenant=*&state=completed")
+    assert {found[id] for id in own} == {"default"}
+    assert {found[id] for id in theirs} == {TENANT}
+    assert gateway.refusal("GET", "/v1/jobs?tenant=*&cursor=zz")[2] == "cursor"
+
+
+def test_jobs_are_found_by_a_part_of_their_id_and_their_worker(gateway, stack):
+    job, _ = run(gateway, stack, kind="code", cells=["1"])
+    waits = act(gateway, "POST", "/v1/jobs", {"prompt": "x", "queue": "far"}, 201)["id"]
+    for id in (job, waits):
+        assert set(listed(gateway, f"id={id[9:]}")) == {id}
+        assert set(listed(gateway, f"id={id[:13]}&queue=none")) == set()
+    [worker] = {row["worker"] for row in get(gateway, f"/v1/jobs?id={job}")["jobs"]}
+    assert job in listed(gateway, f"worker={worker}")
+    assert listed(gateway, "worker=nobody") == {}
+
+
+def test_what_was_submitted_is_shown(gateway, stack):
+    """Also while it waits in a lane; values of env are hidden."""
+    act(gateway, "PATCH", "/v1/queues/narrow", {"tenant_running": 1})
+    given = {"prompt": "what is asked", "env": {"TOKEN": "secret"}, "queue": "narrow"}
+    ids = [act(gateway, "POST", "/v1/jobs", given, 201)["id"] for _ in range(40)]
+    bodies = [get(gateway, f"/v1/jobs/{id}/body") for id in ids]
+    assert [body["id"] for body in bodies] == ids
+    assert {body["prompt"] for body in bodies} == {"what is asked"}
+    assert bodies[0]["env"] == {"TOKEN": "(hidden)"}
+    kept = sum(stack.db.exists(f"quern:{{000}}:body:{id}") for id in ids)
+    assert 0 < kept < len(ids), "some of them wait in a lane with their bytes"
+    stack.db.delete(f"quern:{{000}}:body:{ids[0]}")
+    assert gateway.refusal("GET", f"/v1/jobs/{ids[0]}/body")[:2] == (404, "expired")
+    act(gateway, "POST", "/v1/queues/narrow/purge")
+
+
 @pytest.mark.parametrize(
     "method, path, body, status, param",
     [

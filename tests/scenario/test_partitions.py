@@ -6,6 +6,7 @@ import json
 import msgpack
 import pytest
 from command import Command
+from gateway import Gateway
 from servers import Process, binary, wait_until
 from stack import Stack, job_id
 
@@ -31,6 +32,20 @@ def stack():
 @pytest.fixture
 def quern(stack, tmp_path):
     return Command(stack.redis.url, tmp_path)
+
+
+def test_the_gateway_lists_the_jobs_of_all_partitions(stack, quern):
+    ids = {submit(quern, tenant=tenant) for tenant in TENANTS}
+    found, cursor = set(), ""
+    with Gateway(stack.redis.url) as gateway:
+        gateway.ready()
+        for _ in range(100):
+            page = gateway.json("GET", f"/v1/jobs?tenant=*&limit=1&cursor={cursor}")[1]
+            found |= {row["id"] for row in page["jobs"]}
+            if not (cursor := page.get("next")):
+                break
+        gateway.drain()
+    assert found == ids
 
 
 def submit(quern, prompt="hello", **options):

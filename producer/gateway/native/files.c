@@ -8,6 +8,25 @@
 #include "producer/gateway/native/native.h"
 #include "schemas/message/result.h"
 
+/* False: answered. */
+static bool read_frame(struct api_request *request, enum file_frame *frame)
+{
+    static const char *const words[] = {
+        [FRAME_NONE] = "", [FRAME_PLAIN] = "plain", [FRAME_SCRIPTS] = "scripts"
+    };
+    struct view asked = api_request_query(request, "frame");
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (view_is(asked, words[i])) {
+            *frame = (enum file_frame)i;
+            return true;
+        }
+    api_request_wrong(request, "frame",
+                      "frame is \"%.*s\", must be plain or scripts",
+                      VIEW_ARG(view_head(asked, 64)));
+    return false;
+}
+
 static void files_answer(struct api_request *request,
                          struct answered_file *found)
 {
@@ -15,7 +34,8 @@ static void files_answer(struct api_request *request,
 
     found->name = view_of(file->target.name);
     found->partition = file->partition;
-    file_answer(request, found);
+    if (read_frame(request, &found->frame))
+        file_answer(request, found);
 }
 
 static void files_refuse(struct api_request *request)

@@ -12,6 +12,7 @@
 #include "producer/gateway/native/native.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/result.h"
+#include "schemas/redis/listing.h"
 #include "schemas/redis/operate.h"
 #include "schemas/service/alarm.h"
 
@@ -68,6 +69,56 @@ static void show_facts(struct api_request *request, const redisReply *facts)
     request->state = json;
     request->state_free = free_json;
     show_result(request);
+}
+
+/* -------------------------------------------------------------------- body */
+
+/* Values of environment variables may be secrets, which whoever reads jobs need
+ * not know. */
+static void hide_env(json_t *job)
+{
+    json_t *env = json_object_get(job, "env"), *value;
+    const char *name;
+
+    json_object_foreach(env, name, value)
+        json_object_set_new(env, name, json_string("(hidden)"));
+}
+
+static void on_body(struct api_request *request, const redisReply *reply)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    struct view bytes = reply_view(reply);
+    const msgpack_object *value;
+    json_t *json = NULL;
+    struct err err;
+
+    if (bytes.len > 0 && value_decode(bytes, &value, &arena, NULL))
+        json = json_from_value(value);
+    if (json_is_object(json)) {
+        hide_env(json);
+        api_request_json(request, 200, json);
+        return;
+    }
+    json_decref(json);
+    err_set(&err, ERR_REJECT, "expired", "what was submitted as job %.64s %s",
+            request->params[0].data,
+            bytes.len > 0 ? "is no map of MessagePack" : "is no longer kept");
+    api_request_refuse_as(request, 404, &err, 0);
+}
+
+static void body_found(struct api_request *request, const redisReply *facts)
+{
+    struct command command;
+
+    (void)facts;
+    transition_body(&command, &request->gateway->names, request->params[0]);
+    api_request_call(request, api_job_partition(request), &command, on_body);
+    command_finish(&command);
+}
+
+void jobs_body(struct api_request *request)
+{
+    api_job_load(request, body_found);
 }
 
 /* -------------------------------------------------------------------- wait */

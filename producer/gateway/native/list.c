@@ -4,14 +4,25 @@
  * have no jobs although there are more. The jobs of a tenant are in one
  * partition, so a cursor of Redis is ours, too: in hexadecimal, as it is any
  * bytes. Who may operate sees the jobs of the tenant that he names with
- * ?tenant=, or of his own. */
+ * ?tenant=, or of his own; with ?tenant=* those of all tenants: one partition
+ * after the other, and before a cursor stand the three digits of its
+ * partition. */
+#include <stdlib.h>
+
 #include "producer/client/fleet.h"
+#include "producer/gateway/fleet_links.h"
 #include "producer/gateway/native/api_job.h"
 #include "producer/gateway/native/native.h"
 #include "schemas/message/result.h"
 #include "schemas/redis/listing.h"
 
-enum { ROWS = 50, MAX_CURSOR = 2048, CURSOR_TEXT = 2 * MAX_CURSOR };
+enum { ROWS = 50, MAX_CURSOR = 2048, CURSOR_TEXT = 2 * MAX_CURSOR + 4 };
+
+/* The state of the request. */
+struct listing {
+    bool of_all; /* tenants */
+    unsigned int partition;
+};
 
 static json_t *json_of_row(const struct job_row *row)
 {
@@ -57,10 +68,14 @@ static json_t *json_of_row(const struct job_row *row)
     return json;
 }
 
-static void add_cursor(json_t *json, struct view cursor)
+static void add_cursor(json_t *json, const struct listing *listing,
+                       unsigned int partitions, struct view cursor)
 {
     CLEANUP(buf_finish) struct buf text = { .max = CURSOR_TEXT };
+    unsigned int partition = listing->partition + (cursor.len == 0);
 
+    if (listing->of_all && partition < partitions)
+        buf_printf(&text, "%03x", partition);
     for (size_t i = 0; i < cursor.len; i++)
         buf_printf(&text, "%02x", (unsigned char)cursor.data[i]);
     if (text.len > 0)
@@ -80,10 +95,34 @@ static bool decode_cursor(struct view text, struct buf *cursor)
     return text.len % 2 == 0 && buf_ok(cursor);
 }
 
+/* Takes the partition from the head of a cursor; an empty one has 0. */
+static bool decode_partition(struct view *text, unsigned int partitions,
+                             unsigned int *partition)
+{
+    *partition = 0;
+    if (text->len == 0)
+        return true;
+    for (size_t i = 0; i < 3; i++) {
+        int digit = i < text->len ? byte_hex(text->data[i]) : -1;
+
+        if (digit < 0)
+            return false;
+        *partition = *partition * 16 + (unsigned int)digit;
+    }
+    *text = (struct view){ text->data + 3, text->len - 3 };
+    return *partition < partitions;
+}
+
 /* False: answered. */
 static bool read_cursor(struct api_request *request, struct buf *cursor)
 {
-    if (decode_cursor(api_request_query(request, "cursor"), cursor))
+    struct listing *listing = request->state;
+    struct view text = api_request_query(request, "cursor");
+    unsigned int count = fleet_links_partitions(request->gateway->links);
+
+    if ((!listing->of_all ||
+         decode_partition(&text, count, &listing->partition)) &&
+        decode_cursor(text, cursor))
         return true;
     api_request_wrong(request, "cursor",
                       "cursor is not the \"next\" of an earlier page");
@@ -110,7 +149,8 @@ static void on_listed(struct api_request *request, const redisReply *reply)
             json_array_append_new(jobs, json_of_row(&row));
     }
     json = json_pack("{s:o}", "jobs", jobs);
-    add_cursor(json, cursor);
+    add_cursor(json, request->state,
+               fleet_links_partitions(request->gateway->links), cursor);
     api_request_json(request, 200, json);
 }
 
@@ -131,7 +171,8 @@ static bool read_tenant(struct api_request *request, struct view *tenant)
         return false;
     }
     if (request->caller.scopes & SCOPE_OPERATE) {
-        *tenant = asked;
+        ((struct listing *)request->state)->of_all = view_is(asked, "*");
+        *tenant = view_is(asked, "*") ? VIEW("") : asked;
         return true;
     }
     err_set(&err, ERR_REJECT, "missing_scope",
@@ -149,25 +190,31 @@ void list_jobs(struct api_request *request)
         .places = api_request_query(request, "place"),
         .queue = api_request_query(request, "queue"),
         .session = api_request_query(request, "session"),
+        .worker = api_request_query(request, "worker"),
+        .id = api_request_query(request, "id"),
         .error_code = api_request_query(request, "error_code"),
         .reason = api_request_query(request, "reason"),
     };
     CLEANUP(buf_finish) struct buf cursor = { .max = MAX_CURSOR };
-    unsigned int partition;
+    struct listing *listing = calloc(1, sizeof(*listing));
     struct command command;
     uint64_t rows;
 
+    if (!listing)
+        abort();
+    request->state = listing;
+    request->state_free = free;
     if (!read_tenant(request, &filter.tenant) ||
+        !api_request_partition(request, filter.tenant, &listing->partition) ||
         !read_cursor(request, &cursor) ||
         !api_request_number(request, "limit", ROWS, LISTING_MOST_ROWS, &rows) ||
         !api_request_number(request, "since", 0, UINT64_C(1) << 53,
                             &filter.since) ||
         !api_request_number(request, "until", 0, UINT64_C(1) << 53,
-                            &filter.until) ||
-        !api_request_partition(request, filter.tenant, &partition))
+                            &filter.until))
         return;
-    transition_jobs(&command, &request->gateway->names, partition,
+    transition_jobs(&command, &request->gateway->names, listing->partition,
                     buf_view(&cursor), rows > 0 ? rows : 1, &filter);
-    api_request_call(request, partition, &command, on_listed);
+    api_request_call(request, listing->partition, &command, on_listed);
     command_finish(&command);
 }

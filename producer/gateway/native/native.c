@@ -12,12 +12,13 @@ enum {
 };
 
 static const char *const list_query[] = {
-    "tenant", "state", "place", "queue", "session", "error_code",
-    "reason", "since", "until", "limit", "cursor",  NULL,
+    "tenant", "state", "place", "queue", "session", "worker", "error_code",
+    "reason", "id",    "since", "until", "limit",   "cursor", NULL,
 };
 
 static const char *const events_query[] = { "after", NULL };
 static const char *const show_query[] = { "wait", NULL };
+static const char *const of_image[] = { "frame", NULL };
 
 static const struct api_route routes[] = {
     { .method = HTTP_METHOD_GET, .pattern = "/livez", .handle = health_live },
@@ -48,6 +49,10 @@ static const struct api_route routes[] = {
       .handle = events_follow,
       .query = events_query },
     { .method = HTTP_METHOD_GET,
+      .pattern = "/v1/jobs/{id}/body",
+      .scope = SCOPE_READ,
+      .handle = jobs_body },
+    { .method = HTTP_METHOD_GET,
       .pattern = "/v1/jobs/{id}/explain",
       .scope = SCOPE_READ,
       .handle = explain_job },
@@ -76,7 +81,8 @@ static const struct api_route routes[] = {
     { .method = HTTP_METHOD_GET,
       .pattern = "/v1/jobs/{id}/images/{name}",
       .scope = SCOPE_READ,
-      .handle = images_read },
+      .handle = images_read,
+      .query = of_image },
     { .method = HTTP_METHOD_GET,
       .pattern = "/v1/links/{token}",
       .handle = links_read },

@@ -32,6 +32,7 @@ void list_jobs(struct api_request *request);
 
 /* -------- jobs.c */
 void jobs_show(struct api_request *request);
+void jobs_body(struct api_request *request);
 void jobs_cancel(struct api_request *request);
 void jobs_approve(struct api_request *request);
 void jobs_retry(struct api_request *request);

@@ -206,4 +206,18 @@ local function explain(keys, args)
     return answer
 end
 
+-- Arguments: id. Answers the bytes of submit, also of a job that waits in a lane
+-- with them; nil: they are not kept any more.
+local function body(keys, args)
+    local root, id = keys[1], args[1]
+    if not is_id(root, id) then
+        return refuse("BADARG", "body: job id '%s'", id or "")
+    end
+    local bytes = redis.pcall("GET", root .. "body:" .. id)
+    if type(bytes) == "string" then return bytes end
+    local job = load(root, id)
+    return job and job.place ~= "" and body_in_lane(job) or nil
+end
+
 register("explain", explain, READS)
+register("body", body, READS)

@@ -120,8 +120,14 @@ local function may_be_it(walk, key)
     return true
 end
 
+-- Whether the id has the part that is asked for.
+local function has_part(walk, id)
+    return not walk.id or id:find(walk.id, 1, true) ~= nil
+end
+
 local function tell_if_asked(walk, id, due_at)
     walk.looked = walk.looked + 1
+    if not has_part(walk, id) then return end
     if not may_be_it(walk, walk.root .. "job:" .. id) then return end
     walk.looked = walk.looked + LOOKS_OF_ROW
     local job = load(walk.root, id, FACTS)
@@ -388,7 +394,7 @@ do
             or walk.session and session ~= walk.session
             or walk.worker and worker ~= walk.worker
             or walk.error_code and code ~= walk.error_code
-            or ended < walk.since or ended >= walk.before then
+            or not has_part(walk, id) or ended < walk.since or ended >= walk.before then
             return nil, ended
         end
         return {
@@ -419,6 +425,7 @@ do
         }) do
             if value ~= "" and (not best or #value > #best) then best = value end
         end
+        if walk.id and (not best or #walk.id > #best) then return walk.id end
         return best and "\t" .. best .. "\t"
     end
 
@@ -506,7 +513,7 @@ end
 local MOST_ROWS = 500
 local FILTERS = {
     state = true, place = true, queue = true, tenant = true, session = true, worker = true,
-    error_code = true, reason = true, since = true, ["until"] = true,
+    error_code = true, reason = true, since = true, ["until"] = true, id = true,
 }
 -- Filters whose values are compared in their encoded form.
 local LABELS = { tenant = true, session = true }
