@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { hasEnded, newConversation, take } from "../../producer/gateway/page/web/conversation.js";
+import { markdownOf, notebookOf } from "../../producer/gateway/page/web/save.js";
 
 function fold(...events) {
   const conversation = newConversation();
@@ -107,4 +108,38 @@ test("an event that comes before the one that it belongs to", () => {
 test("what runs when the job ends has ended, too", () => {
   const seen = fold(["tool.started", { call: "c1" }], ["job.cancelled", { ms: 1 }]);
   assert.equal(seen.steps[0].end, 1001);
+});
+
+test("a job that failed and runs again goes on", () => {
+  const seen = fold(["job.failed", { ms: 1, error: { code: "x" } }], ["job.queued", { reason: "requeued" }]);
+  assert.ok(!hasEnded(seen));
+  assert.equal(seen.state, "waiting");
+});
+
+const STEPS = [
+  { kind: "turn", text: "I run it.", isVoid: false },
+  { kind: "turn", text: "Never said.", isVoid: true },
+  {
+    ...{ kind: "call", code: "print('```')\n", images: [{ name: "a.png", mime: "image/png" }, { name: "gone.png" }] },
+    output: [{ stream: "stdout", text: "```\n" }, { stream: "stderr", text: "!" }],
+    displays: [{ text: "42", parts: [] }],
+  },
+];
+
+test("a job as Markdown: fences are longer than those in the text", () => {
+  assert.equal(
+    markdownOf("why?\nnow", STEPS),
+    "> why?\n> now\n\nI run it.\n\n````python\nprint('```')\n````\n\n````text\n```\n!\n````\n\n![a.png](<a.png>)\n\n![gone.png](<gone.png>)\n",
+  );
+});
+
+test("a job as a notebook", async () => {
+  const made = await notebookOf("", STEPS, async (name) => (name === "a.png" ? "AAAA" : null));
+  assert.deepEqual(made.cells.map((cell) => cell.cell_type), ["markdown", "code"]);
+  assert.deepEqual(made.cells[1].outputs, [
+    { output_type: "stream", name: "stdout", text: "```\n" },
+    { output_type: "stream", name: "stderr", text: "!" },
+    { output_type: "display_data", metadata: {}, data: { "image/png": "AAAA" } },
+    { output_type: "display_data", metadata: {}, data: { "text/plain": "42" } },
+  ]);
 });

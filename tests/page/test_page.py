@@ -1,15 +1,20 @@
 """The views of the page against a real stack: what they show, live and after a gateway
 was killed; by keyboard, in both languages, for screen readers."""
 
+import base64
+import json
 import re
 import signal
+import subprocess
 
 import pytest
 from gateway import Gateway, make_key
+from pypi import python_with
 from servers import free_ports
 from stack import Stack, call_of
 from tab import Tab
 
+NBFORMAT = "nbformat==5.10.4"
 DRAW = """import matplotlib.pyplot as plt
 print("drawn")
 plt.plot([1, 3, 2]); plt.show()
@@ -87,7 +92,7 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
     assert not tab.page.get_by_text(drawn).is_visible()
     tab.page.reload()  # the filters are in the address
     tab.see(waits)
-    tab.page.get_by_label("Id", exact=True).fill(drawn)
+    tab.page.get_by_label("Id, or a part of it").fill(drawn)
     tab.page.keyboard.press("Enter")
     tab.see("It is drawn.")
 
@@ -261,7 +266,7 @@ def test_all_words_are_in_chinese(tab):
     missing = tab.page.evaluate(
         """async () => {
           const { chinese } = await import("/page/chinese.js");
-          const names = "main overview jobs job sign_in format list_view lists ask".split(" ");
+          const names = "main overview jobs job facts steps timeline approval bulk question sign_in format list_view lists ask".split(" ");
           const missing = [];
           for (const name of names) {
             const text = await (await fetch(`/page/${name}.js`)).text();
@@ -333,6 +338,198 @@ def test_a_job_is_cancelled(tab, gateway):
     tab.see("Why it is where it is")
     tab.page.get_by_role("button", name="Cancel").click()
     tab.see("cancelled", exact=True)
+
+
+def test_what_was_asked_is_shown_while_the_job_waits(tab, gateway):
+    body = {"prompt": "who is there?", "queue": "nobody"}
+    waits = gateway.json("POST", "/v1/jobs", body)[1]["id"]
+    tab.open(f"job/{waits}")
+    tab.see("who is there?")
+
+
+def guarded(gateway, stack, code="print('as it was')"):
+    """A job whose call waits for somebody's approval."""
+    stack.model.script(
+        [
+            *SCRIPT,
+            {"match": "guard", "replies": [{"tool_calls": [call_of(code)]}, {"text": "Over."}]},
+        ]
+    )
+    body = {"prompt": "guard it", "approve": ["execute_python_code"]}
+    return gateway.json("POST", "/v1/jobs", body)[1]["id"]
+
+
+def test_a_call_is_approved(tab, gateway, stack):
+    job = guarded(gateway, stack, "print('as it was') # \u202egpj")
+    tab.open(f"job/{job}")
+    tab.see("May this run?")
+    assert "U+202E" in tab.page.locator(".approval pre").inner_text()
+    tab.check_access()
+    tab.page.get_by_role("button", name="Approve").click()
+    tab.see("Over.")
+    assert tab.page.locator(".output").inner_text().strip() == "as it was"
+
+
+def test_a_call_is_edited_first(tab, gateway, stack):
+    tab.open(f"job/{guarded(gateway, stack)}")
+    tab.see("May this run?")
+    tab.page.get_by_role("button", name="Edit", exact=True).click()
+    field = tab.page.get_by_label("What runs in its place")
+    assert field.input_value() == "print('as it was')"
+    field.fill("print('as I want it')")
+    tab.page.locator(".approval form").get_by_role("button", name="Edit").click()
+    tab.see("Over.")
+    assert tab.page.locator(".output").inner_text().strip() == "as I want it"
+
+
+def test_a_call_is_rejected_with_a_reason(tab, gateway, stack):
+    job = guarded(gateway, stack)
+    tab.open(f"job/{job}")
+    tab.see("May this run?")
+    tab.page.get_by_role("button", name="Reject", exact=True).click()
+    tab.page.get_by_label("Why, for the model").fill("not on Sundays")
+    tab.page.locator(".approval form").get_by_role("button", name="Reject").click()
+    tab.see("Over.")
+    assert "not on Sundays" in str(stack.result(job)["messages"])
+
+
+def test_a_failed_job_runs_again_and_is_removed(tab, gateway, stack):
+    stack.model.script([*SCRIPT, {"match": "mend", "replies": [{"status": 400}]}])
+    job = submit(gateway, "mend it")
+    assert stack.result(job)["status"] == "failed"
+    tab.open(f"job/{job}")
+    tab.see("failed", exact=True)
+    stack.model.script([*SCRIPT, {"match": "mend", "replies": [{"text": "Mended."}]}])
+    tab.page.get_by_role("button", name="Run again").click()
+    tab.see("Mended.")
+    tab.page.get_by_role("button", name="Remove").click()
+    tab.see(f"Remove all that is kept of {job}?")
+    tab.page.locator(".question").get_by_role("button", name="Remove").click()
+    tab.page.wait_for_url("**/#/jobs")
+    assert gateway.refusal("GET", f"/v1/jobs/{job}")[0] == 404
+
+
+def test_all_jobs_that_are_found_are_cancelled_and_removed(tab, gateway):
+    body = {"prompt": "x", "queue": "many"}
+    ids = [gateway.json("POST", "/v1/jobs", body)[1]["id"] for _ in range(12)]
+    tab.open("jobs?queue=many")
+    tab.see(ids[0])
+    acts = tab.page.locator(".bar")
+    acts.get_by_role("button", name="Cancel all").click()
+    tab.see("Cancel 12 jobs?")
+    tab.check_access()
+    tab.page.get_by_role("button", name="No", exact=True).click()
+    assert gateway.json("GET", "/v1/queues/many")[1]["waiting"] == 12
+    acts.get_by_role("button", name="Cancel all").click()
+    tab.page.locator(".question").get_by_role("button", name="Cancel all").click()
+    tab.see("Done: 12 of 12.")
+    states = {gateway.json("GET", f"/v1/jobs/{id}")[1]["state"] for id in ids}
+    assert states == {"cancelled"}
+    acts.get_by_role("button", name="Cancel all").click()
+    tab.see("There are none.")
+    acts.get_by_role("button", name="Remove all").click()
+    tab.page.locator(".question").get_by_role("button", name="Remove all").click()
+    tab.see("Done: 12 of 12.")
+    tab.see("No jobs.")
+
+
+def test_an_operator_finds_the_jobs_of_all_tenants(tab, stack):
+    job = stack.submit(prompt="x", tenant="somebody", queue="nobody")
+    tab.open("jobs")
+    tab.page.get_by_label("Tenant (* for all)").fill("*")
+    tab.page.get_by_label("Id, or a part of it").fill(job[9:])
+    tab.page.keyboard.press("Enter")
+    tab.see(job)
+    row = tab.page.get_by_role("row").filter(has_text=job)
+    assert "somebody" in row.inner_text()
+
+
+def kept(tab, name):
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name=name, exact=True).click()
+    with open(download.value.path()) as file:
+        return download.value.suggested_filename, file.read()
+
+
+def test_a_job_is_kept_as_a_file(tab, drawn):
+    tab.open(f"job/{drawn}")
+    tab.see("It is drawn.")
+    name, text = kept(tab, "Notebook")
+    assert name == f"job-{drawn[:13]}.ipynb"
+    check = "import nbformat, sys; nbformat.validate(nbformat.reads(sys.stdin.read(), 4))"
+    subprocess.run([python_with(NBFORMAT), "-c", check], input=text, text=True, check=True)
+    cells = json.loads(text)["cells"]
+    assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "markdown"]
+    assert cells[1]["source"] == DRAW and cells[2]["source"] == "It is drawn."
+    printed, picture = cells[1]["outputs"]
+    assert printed["text"] == "drawn\n"
+    assert base64.b64decode(picture["data"]["image/png"]).startswith(b"\x89PNG")
+    _, text = kept(tab, "Markdown")
+    assert text.startswith("> draw it\n\n```python\nimport matplotlib")
+    assert text.endswith("It is drawn.\n")
+    _, text = kept(tab, "JSON")
+    whole = json.loads(text)
+    assert whole["job"]["prompt"] == "draw it"
+    assert whole["events"][-1]["type"] == "job.completed"
+    tab.page.get_by_text("Events (").click()
+    tab.see('"type":"job.completed"')
+
+
+MARKUP = """<h1 id=seen>a page</h1><script>
+document.getElementById("seen").textContent = "it ran";
+try { top.document.title = "taken" } catch (error) {}
+fetch("/v1/jobs").then(
+  () => (document.getElementById("seen").textContent = "it asked"),
+  () => {},
+);
+</script>"""
+PAGE = f"from IPython.display import HTML\nHTML({MARKUP!r})"
+
+
+def test_a_page_that_code_made_is_shown_in_a_frame(tab, gateway, stack):
+    tab.expected = ("sandboxed", "Content Security Policy", "Failed to fetch")
+    job = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": [PAGE]})[1]["id"]
+    assert stack.result(job)["status"] == "completed"
+    tab.open(f"job/{job}")
+    tab.see("completed", exact=True)
+    assert tab.page.locator("iframe").count() == 0
+    tab.page.get_by_role("button", name="Show the page").click()
+    shown = tab.page.frame_locator("iframe").locator("#seen")
+    shown.wait_for()
+    assert shown.inner_text() == "a page"
+    tab.page.get_by_role("button", name="Show it with scripts").click()
+    shown = tab.page.frame_locator("iframe").get_by_text("it ran")
+    shown.wait_for()
+    tab.page.wait_for_timeout(500)
+    assert shown.inner_text() == "it ran", "it reached the gateway"
+    assert tab.page.title() != "taken"
+
+
+def test_a_conversation_branches_at_a_step(tab, gateway, stack):
+    replies = [{"tool_calls": [call_of("1 + 1")]}, {"text": "Two."}]
+    stack.model.script(
+        [
+            *SCRIPT,
+            {"match": "otherwise", "replies": [{"text": "Three."}]},
+            {"match": "sum up", "replies": replies},
+        ]
+    )
+    job = submit(gateway, "sum up")
+    stack.result(job)
+    tab.open(f"job/{job}")
+    tab.see("Two.")
+    tab.page.get_by_role("link", name="Branch from here").click()
+    tab.see("It goes on from a step of this job")
+    tab.page.get_by_label("Question").fill("otherwise")
+    tab.page.keyboard.press("Control+Enter")
+    tab.see("Three.")
+    said = [m.get("content") for m in stack.model.request()["messages"]]
+    assert said[-1] == "otherwise" and "Two." in said and "sum up" in said
+    tab.page.get_by_role("link", name="Jobs").click()
+    tab.open(f"job/{job}")
+    tab.page.get_by_role("link", name="Ask it again").click()
+    tab.page.get_by_label("Question").wait_for()
+    tab.page.wait_for_function("document.getElementById('text').value === 'sum up'")
 
 
 def test_a_queue_is_paused_and_emptied(tab, gateway, stack):

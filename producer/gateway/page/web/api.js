@@ -26,6 +26,25 @@ export function send(method, path, body) {
   return call(method, path, {}, body);
 }
 
+// Calls run after that time, and not while nobody looks at the tab. Returns a function that forgets it.
+export function later(run, ms) {
+  let isWanted = true;
+  const attempt = () => {
+    if (!isWanted) return;
+    if (document.hidden) document.addEventListener("visibilitychange", attempt, { once: true });
+    else {
+      isWanted = false;
+      run();
+    }
+  };
+  const timer = setTimeout(attempt, ms);
+  return () => {
+    isWanted = false;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", attempt);
+  };
+}
+
 export function address(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "" && value !== undefined);
   const text = new URLSearchParams(given).toString();

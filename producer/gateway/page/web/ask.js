@@ -1,5 +1,5 @@
 // ask.js - puts a question or code to the fleet, with files; in a session, or by itself.
-import { ApiError, post } from "./api.js";
+import { ApiError, get, post } from "./api.js";
 import { h } from "./dom.js";
 import { foreign } from "./format.js";
 import { t } from "./words.js";
@@ -7,7 +7,26 @@ import { t } from "./words.js";
 const MOST_FILES = 20;
 
 export function open(place) {
-  const seen = { kind: "prompt", files: [], fault: null, isBusy: false };
+  const { from, back, again } = place.query;
+  const seen = { kind: "prompt", files: [], fault: null, isBusy: false, before: null, text: "" };
+
+  // What another job had been asked, or the conversation up to one of its turns.
+  async function load() {
+    try {
+      if (again) takeAgain(await get(`/v1/jobs/${encodeURIComponent(again)}/body`));
+      if (from) seen.before = upTo((await get(`/v1/jobs/${encodeURIComponent(from)}`)).result?.messages ?? [], Number(back));
+      if (from && seen.before.length === 0) seen.fault = t("The conversation of that job is not kept any more.");
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      seen.fault = error.message;
+    }
+    place.changed();
+  }
+
+  function takeAgain(body) {
+    seen.kind = body.cells ? "code" : "prompt";
+    seen.text = body.cells?.join("\n\n") ?? body.prompt ?? "";
+  }
 
   async function submit(event) {
     event.preventDefault();
@@ -36,18 +55,20 @@ export function open(place) {
     place.changed();
   }
 
+  if (from || again) load();
   return {
     title: t("Ask"),
     draw: () => [
       h("h1", {}, t("Ask")),
+      seen.before?.length > 0 && h("p", { class: "told" }, t("It goes on from a step of this job:"), " ", h("a", { href: `#/job/${from}`, class: "id" }, foreign(from))),
       h(
         "form",
         { class: "ask", onsubmit: submit },
-        h("div", { class: "spans", role: "group", "aria-label": t("What to send") }, [["prompt", "A question"], ["code", "Python"]].map(([kind, name]) =>
+        !from && h("div", { class: "spans", role: "group", "aria-label": t("What to send") }, [["prompt", "A question"], ["code", "Python"]].map(([kind, name]) =>
           h("button", { type: "button", "aria-pressed": String(kind === seen.kind), onclick: () => turn(kind) }, t(name)),
         )),
         h("label", { for: "text" }, seen.kind === "prompt" ? t("Question") : t("Code")),
-        h("textarea", { id: "text", name: "text", rows: 8, required: true, class: seen.kind, spellcheck: seen.kind === "prompt" ? "true" : "false", onkeydown: sendByKey, shown: (node) => node.focus() }),
+        h("textarea", { id: "text", name: "text", value: seen.text, rows: 8, required: true, class: seen.kind, spellcheck: seen.kind === "prompt" ? "true" : "false", onkeydown: sendByKey, shown: (node) => node.focus() }),
         h("div", { class: "filters" },
           h("div", {}, h("label", { for: "session" }, t("Session")), h("input", { id: "session", name: "session", value: place.query.session ?? "", autocomplete: "off" })),
           h("div", {}, h("label", { for: "queue" }, t("Queue")), h("input", { id: "queue", name: "queue", autocomplete: "off" })),
@@ -66,8 +87,20 @@ function sendByKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
 }
 
-async function jobOf({ text, session, queue }, { kind, files }) {
+// The messages up to a reply of the model and the outputs of its calls. back: replies behind that one.
+function upTo(messages, back) {
+  const wanted = messages.filter((message) => message.role === "assistant").length - back;
+  let replies = 0;
+  const end = messages.findIndex(({ role }) => (role === "assistant" && ++replies > wanted) || (role === "user" && replies === wanted));
+  return end < 0 ? messages : messages.slice(0, end);
+}
+
+async function jobOf({ text, session, queue }, { kind, files, before }) {
   const job = kind === "prompt" ? { prompt: text } : { kind: "code", cells: [text] };
+  if (before?.length > 0) {
+    delete job.prompt;
+    job.messages = [...before, { role: "user", content: text }];
+  }
   if (session) job.session = session;
   if (queue) job.queue = queue;
   if (files.length > 0) job.files = await Promise.all(files.map(upload));

@@ -39,8 +39,10 @@ function add(conversation, step) {
   return step;
 }
 
+// Also of a job that had failed for good, and runs again.
 function beginWait(conversation, data, at) {
   endWait(conversation, at);
+  conversation.last = null;
   conversation.state = data.reason ? "waiting" : "queued";
   conversation.wait = add(conversation, { kind: "wait", at, end: null, reason: data.reason ?? "queue", data });
 }

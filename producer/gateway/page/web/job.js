@@ -1,229 +1,191 @@
-// job.js - one job: its facts, a timeline, and the conversation as it goes on.
-import { address, follow, get, post } from "./api.js";
-import { coloured } from "./code.js";
+// job.js - one job: its facts, a timeline, the conversation as it goes on, what may be done to it, and
+// what may be kept of it.
+import { follow, get, later, send } from "./api.js";
+import { approval } from "./approval.js";
 import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
-import { ago, clock, count, foreign, length, money } from "./format.js";
-import { state } from "./jobs.js";
-import { markdown } from "./markdown.js";
+import { ended, head, reasons, usage } from "./facts.js";
+import { count, foreign } from "./format.js";
+import { question } from "./question.js";
+import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
+import { askedOf, draw, drawAsked } from "./steps.js";
+import { timeline } from "./timeline.js";
 import { t } from "./words.js";
 
 export function open(place, me) {
   const id = place.path[1] ?? "";
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
-  const conversation = newConversation();
-  let facts = null;
-  let why = null;
-  let fault = null;
-  let away = false;
+  const seen = { facts: null, body: null, why: null, fault: null, away: false, asked: null, verdict: null, showsEvents: false };
+  const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
+  const may = me.scopes.includes("submit");
+  let conversation;
+  let events;
   let stop = () => {};
-  let timer = null;
+  let forget = null;
 
   async function look() {
+    forget?.();
     try {
-      facts = await get(path);
-      why = hasEnded(conversation) ? null : await get(`${path}/explain`);
-      fault = null;
+      seen.facts = await get(path);
+      seen.why = hasEnded(conversation) ? null : await get(`${path}/explain`);
+      seen.fault = null;
     } catch (error) {
-      fault = error.message;
+      seen.fault = error.message;
     }
     place.changed();
-    if (!hasEnded(conversation) && !fault) timer = setTimeout(look, 5000);
+    if (!hasEnded(conversation) && !seen.fault) forget = later(look, 5000);
   }
 
-  async function act(verb, body) {
+  async function act(method, verb, body) {
+    seen.asked = null;
     try {
-      await post(`${path}/${verb}`, body);
+      await send(method, `${path}${verb}`, body);
+      return true;
     } catch (error) {
-      fault = error.message;
+      seen.fault = error.message;
+      place.changed();
+      return false;
     }
-    clearTimeout(timer);
-    await look();
   }
 
-  look();
-  stop = follow(id, {
-    event(event) {
-      take(conversation, event);
-      if (hasEnded(conversation)) look();
-      place.changed();
-    },
-    away(isAway) {
-      away = isAway;
-      place.changed();
-    },
-    ended: () => hasEnded(conversation),
-    end() {
-      away = false;
-      place.changed();
-    },
-  });
+  function begin() {
+    stop();
+    conversation = newConversation();
+    events = [];
+    stop = follow(id, {
+      event(event) {
+        events.push(event);
+        take(conversation, event);
+        if (hasEnded(conversation)) look();
+        place.changed();
+      },
+      away(isAway) {
+        seen.away = isAway;
+        place.changed();
+      },
+      ended: () => hasEnded(conversation),
+      end() {
+        seen.away = false;
+        place.changed();
+      },
+    });
+    look();
+  }
 
+  async function runAgain() {
+    if (await act("POST", "/retry", {})) begin();
+  }
+
+  async function remove() {
+    if (await act("DELETE", "")) location.hash = "#/jobs";
+  }
+
+  async function decide(verdict) {
+    if (await act("POST", "/approve", verdict)) look();
+  }
+
+  function ask(text, yes, run) {
+    seen.asked = { text, yes, run };
+    place.changed();
+  }
+
+  function no() {
+    seen.asked = null;
+    place.changed();
+  }
+
+  const shown = {
+    path,
+    frame: (name) => frames.get(name),
+    setFrame(name, kind) {
+      if (frames.get(name) === kind) frames.delete(name);
+      else frames.set(name, kind);
+      place.changed();
+    },
+    branch: (turn) => may && hasEnded(conversation) && h("a", { class: "branch", href: `#/ask?${new URLSearchParams({ from: id, back: Math.max(...conversation.turns.keys()) - turn })}` }, t("Branch from here")),
+  };
+
+  const actions = () => [
+    !hasEnded(conversation) && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
+    conversation.state === "failed" && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
+    hasEnded(conversation) && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", id), t("Remove"), remove) }, t("Remove")),
+    seen.body && (seen.body.prompt || seen.body.cells) && h("a", { key: "ask", href: `#/ask?${new URLSearchParams({ again: id })}` }, t("Ask it again")),
+  ];
+
+  get(`${path}/body`).then(
+    (body) => {
+      seen.body = body;
+      place.changed();
+    },
+    () => {},
+  );
+  begin();
   return {
     title: t("Job {}", id.slice(0, 8)),
     draw: () => [
-      h("h1", {}, t("Job"), " ", h("code", {}, id)),
-      fault && h("p", { class: "fault", role: "alert" }, fault),
-      away && h("p", { class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
-      facts && head(facts, conversation, me, act),
-      why && !hasEnded(conversation) && reasons(why),
+      h("h1", {}, t("Job"), " ", h("code", {}, foreign(id))),
+      seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
+      seen.away && h("p", { class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
+      seen.facts && head(seen.facts, conversation),
+      may && h("p", { class: "bar" }, actions()),
+      seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
+      seen.why && !hasEnded(conversation) && reasons(seen.why),
       timeline(conversation),
-      question(facts),
-      h("section", { class: "conversation", "aria-label": t("Conversation") }, conversation.steps.filter((step) => step.kind !== "wait" && !step.isVoid).map((step) => draw(step, path))),
-      hasEnded(conversation) && end(conversation.last, facts),
+      drawAsked(askedOf(seen)),
+      h("section", { class: "conversation", "aria-label": t("Conversation") }, conversation.steps.filter((step) => step.kind !== "wait" && !step.isVoid).map((step) => draw(step, shown))),
+      may && conversation.wait?.reason === "approval" && approval(conversation.wait.data, seen, decide, place.changed),
+      hasEnded(conversation) && ended(conversation.last, seen.facts),
+      hasEnded(conversation) && usage(seen.facts?.result?.usage),
+      saving(id, path, seen, conversation, () => events),
+      drawEvents(seen, events, place.changed),
     ],
     close() {
-      clearTimeout(timer);
+      forget?.();
       stop();
     },
   };
 }
 
-function head(facts, conversation, me, act) {
-  const result = facts.result ?? {};
-  const may = me.scopes.includes("submit");
-  const ended = facts.finished_at || hasEnded(conversation);
-  const rows = [
-    ["State", state(hasEnded(conversation) || facts.finished_at ? (facts.state ?? conversation.state) : conversation.state)],
-    ["Queue", facts.queue && foreign(facts.queue)],
-    ["Session", facts.session && foreign(facts.session)],
-    ["Submitted", facts.submitted_at && ago(facts.submitted_at)],
-    ["Attempts", facts.attempts && count(facts.attempts)],
-    ["Tokens", result.usage && count((result.usage.input_tokens ?? 0) + (result.usage.output_tokens ?? 0))],
-    ["Cost", result.usage?.cost && money(result.usage.cost)],
-    ["Error", facts.error_code && foreign(facts.error_code)],
-  ];
-  return [
-    h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value]) => h("div", { key: name }, h("dt", {}, t(name)), h("dd", {}, value)))),
-    may && !ended && h("p", { class: "bar" }, h("button", { type: "button", onclick: () => act("cancel", {}) }, t("Cancel"))),
-  ];
-}
+// --- what somebody may keep
 
-function reasons({ why }) {
-  return why && h("section", { class: "why" }, h("h2", {}, t("Why it is where it is")), h("p", {}, foreign(why)));
-}
-
-// --- the timeline
-
-const WIDTH = 600;
-const ROW = 8;
-
-function timeline({ steps }) {
-  const drawn = steps.filter((step) => step.kind !== "note");
-  if (drawn.length === 0) return null;
-  const from = drawn[0].at;
-  const until = Math.max(...drawn.map((step) => step.end ?? Date.now()), from + 1);
-  const scale = WIDTH / (until - from);
+function saving(id, path, seen, conversation, events) {
+  const { steps } = conversation;
+  const saved = {
+    ipynb: async () => JSON.stringify(await notebookOf(askedOf(seen), steps, (name) => base64Of(`${path}/images/${encodeURIComponent(name)}`)), null, 1),
+    md: async () => markdownOf(askedOf(seen), steps),
+    json: async () => JSON.stringify({ job: seen.body, facts: seen.facts, events: events() }, null, 1),
+  };
+  const types = { ipynb: "application/x-ipynb+json", md: "text/markdown", json: "application/json" };
   return h(
-    "figure",
-    { class: "timeline" },
-    h("figcaption", {}, t("{} from the submit to the last step", length(until - from))),
-    h(
-      "svg",
-      { viewBox: `0 0 ${WIDTH} ${drawn.length * ROW}`, preserveAspectRatio: "none", role: "img", "aria-label": drawn.map(stepText).join("; ") },
-      drawn.map((step, i) =>
-        h(
-          "rect",
-          {
-            key: step.key,
-            class: step.isVoid ? "void" : step.kind,
-            x: (step.at - from) * scale,
-            y: i * ROW + 1,
-            width: Math.max(((step.end ?? until) - step.at) * scale, 1.5),
-            height: ROW - 2,
-          },
-          h("title", {}, stepText(step)),
-        ),
-      ),
+    "p",
+    { class: "bar", key: "save" },
+    t("Save as"),
+    [["ipynb", "Notebook"], ["md", "Markdown"], ["json", "JSON"]].map(([suffix, name]) =>
+      h("button", { type: "button", key: suffix, onclick: async () => keep(nameOf(id, suffix), types[suffix], await saved[suffix]()) }, t(name)),
     ),
   );
 }
 
-function stepText(step) {
-  const name = { wait: () => t("waits: {}", t(step.reason)), turn: () => t("model, turn {}", step.turn), call: () => step.tool }[step.kind]();
-  return step.end ? `${name} ${length(step.end - step.at)}` : name;
+async function base64Of(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) return null;
+  let text = "";
+  for (const byte of new Uint8Array(await answer.arrayBuffer())) text += String.fromCharCode(byte);
+  return btoa(text);
 }
 
-// --- the conversation
+const MOST_EVENTS = 500; // that are shown; JSON has all of them
 
-// What was asked: the last text of the user before the model spoke.
-function question(facts) {
-  const messages = facts?.result?.messages ?? [];
-  const first = messages.findIndex((message) => message.role === "assistant");
-  const asked = messages.slice(0, Math.max(first, 0)).findLast((message) => message.role === "user");
-  const content = asked?.content ?? "";
-  const text = typeof content === "string" ? content : content.map((part) => part.text ?? "").join("\n");
-  return text && h("article", { class: "asked" }, foreign(text));
-}
-
-const DRAWS = { turn: drawTurn, call: drawCall, note: drawNote };
-
-function draw(step, path) {
-  return DRAWS[step.kind](step, path);
-}
-
-// What is long is described once, as long as its text is the same.
-const described = new WeakMap();
-
-function once(step, text, describe) {
-  const before = described.get(step);
-  if (before?.text === text) return before.description;
-  const description = describe();
-  described.set(step, { text, description });
-  return description;
-}
-
-const MOST_LIVE = 20_000; // a longer text is read as Markdown when it is whole
-
-function said(step, path) {
-  if (!step.isWhole && step.text.length > MOST_LIVE) return h("div", { class: "text" }, foreign(step.text));
-  const own = (name) => /^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, path);
-  return markdown(step.text, (name) => own(name) || null);
-}
-
-function drawTurn(step, path) {
-  if (!step.text && !step.reasoning) return null;
+function drawEvents(seen, events, changed) {
+  function turn(event) {
+    if (seen.showsEvents === event.target.open) return;
+    seen.showsEvents = event.target.open;
+    changed();
+  }
   return h(
-    "article",
-    { key: step.key, class: "turn" },
-    step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, foreign(step.reasoning))),
-    step.text && once(step, step.text, () => said(step, path)),
+    "details",
+    { key: "events", class: "events", ontoggle: turn },
+    h("summary", {}, t("Events ({})", count(events.length))),
+    seen.showsEvents && h("pre", { class: "code", tabindex: "0" }, foreign(events.slice(-MOST_EVENTS).map((one) => JSON.stringify(one)).join("\n"))),
   );
-}
-
-function drawCall(step, path) {
-  return h(
-    "article",
-    { key: step.key, class: "call" },
-    h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", h("time", {}, clock(step.at)), " ", step.end ? length(step.end - step.at) : t("runs"), step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
-    step.code && h("pre", { class: "code" }, once(step, step.code, () => coloured(step.code))),
-    step.text && h("pre", { class: "code" }, foreign(step.text)),
-    step.output.length > 0 && h("pre", { class: "output" }, step.output.map((part) => h("span", { class: part.stream }, foreign(part.text)))),
-    step.images.map((image) => picture(image, path)),
-    step.displays.map((display) => drawDisplay(display, step, path)),
-    step.files.length > 0 && h("ul", { class: "files" }, step.files.map((file) => h("li", { key: file.name }, h("a", { href: address(`${path}/files/${encodeURIComponent(file.name)}`), download: true }, foreign(file.name))))),
-  );
-}
-
-function picture(image, path) {
-  return h("img", { key: image.name, src: `${path}/images/${encodeURIComponent(image.name)}`, alt: image.name, loading: "lazy", width: image.width, height: image.height });
-}
-
-// What a cell shows, in the first form of it that this page can show: pictures, else text. A figure is
-// an image of the job, too, and stands there already.
-function drawDisplay(display, step, path) {
-  const parts = display.parts ?? [];
-  const isShown = (part) => step.images.some((image) => image.name === part.name);
-  const pictures = parts.filter((part) => part.mime?.startsWith("image/"));
-  if (pictures.length > 0) return pictures.filter((part) => !isShown(part)).map((part) => picture(part, path));
-  return display.text && h("pre", { class: "output" }, foreign(display.text));
-}
-
-function drawNote(step) {
-  return h("p", { key: step.key, class: "note" }, `${clock(step.at)} ${step.type}`, step.data.error?.message && [": ", foreign(step.data.error.message)]);
-}
-
-function end(last, facts) {
-  const error = last.error ?? facts?.result?.error;
-  return error?.message && h("p", { class: "fault" }, `${error.code}: `, foreign(error.message));
 }

@@ -1,11 +1,13 @@
 // jobs.js - the tenant's jobs, the newest first, with filters that stand in the address.
-import { get } from "./api.js";
+import { get, later } from "./api.js";
+import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
 import { ago, count, date, foreign, length, money } from "./format.js";
 import { t } from "./words.js";
 
 const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
-const TEXTS = ["queue", "session", "error_code", "tenant"];
+const TEXTS = ["queue", "session", "worker", "error_code", "tenant"];
+const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const EVERY_MS = 2000;
 const ROWS = 100;
 
@@ -15,8 +17,9 @@ export function open(place, me) {
   let next;
   let fault = null;
   let paused = false;
-  let timer = null;
+  let forget = null;
   let closed = false;
+  const all = me.scopes.includes("submit") && bulk(query(), place.changed, () => look());
 
   function query(cursor) {
     const { at, ...asked } = filters;
@@ -48,12 +51,13 @@ export function open(place, me) {
     }
     if (closed) return;
     place.changed();
-    if (!paused) timer = setTimeout(look, EVERY_MS);
+    forget?.();
+    if (!paused) forget = later(look, EVERY_MS);
   }
 
   async function more() {
     paused = true;
-    clearTimeout(timer);
+    forget?.();
     const page = await pageFrom(next);
     pages.push(page.jobs);
     next = page.next;
@@ -62,7 +66,7 @@ export function open(place, me) {
 
   function pause() {
     paused = !paused;
-    clearTimeout(timer);
+    forget?.();
     if (!paused) {
       pages = [];
       look();
@@ -73,9 +77,9 @@ export function open(place, me) {
   function submit(event) {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(event.target));
-    const id = given.id.trim();
-    if (id) location.hash = `#/job/${encodeURIComponent(id)}`;
-    else place.go({ ...given, id: "" });
+    given.id = given.id.trim().toLowerCase();
+    if (WHOLE_ID.test(given.id)) location.hash = `#/job/${given.id}`;
+    else place.go(given);
   }
 
   look();
@@ -91,24 +95,26 @@ export function open(place, me) {
         h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : t("Live.")),
       ),
       fault && h("p", { class: "fault", role: "alert" }, fault),
-      table(pages.flat()),
+      all && all.draw(),
+      table(pages.flat(), filters.tenant === "*"),
       next && h("p", {}, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
       closed = true;
-      clearTimeout(timer);
+      forget?.();
+      all && all.close();
     },
   };
 }
 
-const NAMES = { queue: "Queue", session: "Session", error_code: "Error", tenant: "Tenant" };
+const NAMES = { queue: "Queue", session: "Session", worker: "Worker", error_code: "Error", tenant: "Tenant (* for all)" };
 
 function form(filters, me, submit) {
   const texts = TEXTS.filter((name) => name !== "tenant" || me.scopes.includes("operate"));
   return h(
     "form",
     { class: "filters", onsubmit: submit, role: "search" },
-    field("input", "id", "Id", { size: 36, spellcheck: "false" }),
+    field("input", "id", "Id, or a part of it", { size: 36, spellcheck: "false", value: filters.id ?? "" }),
     field("select", "state", "State", {}, h("option", { value: "" }, t("any")), STATES.map((one) =>
       h("option", { value: one, selected: filters.state === one }, t(one)),
     )),
@@ -128,7 +134,8 @@ function field(tag, name, label, props, ...options) {
 const COLUMNS = ["State", "Id", "Queue", "Session", "Submitted", "Wait", "Run", "Tokens", "Cost", "Worker", "Error"];
 const NUMBERS = ["Wait", "Run", "Tokens", "Cost"];
 
-function table(jobs) {
+function table(jobs, hasTenants) {
+  const columns = hasTenants ? ["Tenant", ...COLUMNS] : COLUMNS;
   if (jobs.length === 0) return h("p", { class: "note" }, t("No jobs."));
   return h(
     "div",
@@ -136,17 +143,18 @@ function table(jobs) {
     h(
       "table",
       { class: "jobs" },
-      h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col", class: NUMBERS.includes(name) && "number" }, t(name))))),
-      h("tbody", {}, jobs.map(row)),
+      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: NUMBERS.includes(name) && "number" }, t(name))))),
+      h("tbody", {}, jobs.map((job) => row(job, hasTenants))),
     ),
   );
 }
 
-function row(job) {
+function row(job, hasTenants) {
   const end = job.finished_at ?? Date.now();
   return h(
     "tr",
     { key: job.id },
+    hasTenants && h("td", {}, foreign(job.tenant ?? "")),
     h("td", {}, state(job.state)),
     h("th", { scope: "row" }, h("a", { href: `#/job/${job.id}`, class: "id" }, job.id)),
     h("td", {}, foreign(job.queue)),

@@ -6,9 +6,10 @@
 //   columns   [name, value(row) -> description, "number" or nothing]
 //   actions   [{ name, when(row), ask(row), run(row) }]: ask, where there is one, is a question that
 //             somebody answers first; run returns a promise, and may give a note to show
-import { get } from "./api.js";
+import { get, later } from "./api.js";
 import { h } from "./dom.js";
 import { foreign } from "./format.js";
+import { question } from "./question.js";
 import { t } from "./words.js";
 
 const EVERY_MS = 3000;
@@ -17,7 +18,7 @@ export function openList(list, place, may) {
   const seen = { answer: null, fault: null, note: null, asked: null, timer: null, isClosed: false };
 
   async function look() {
-    clearTimeout(seen.timer);
+    seen.timer?.();
     try {
       seen.answer = await get(list.path, place.query);
       seen.fault = null;
@@ -26,7 +27,7 @@ export function openList(list, place, may) {
     }
     if (seen.isClosed) return;
     place.changed();
-    seen.timer = setTimeout(look, EVERY_MS);
+    seen.timer = later(look, EVERY_MS);
   }
 
   async function run(action, row) {
@@ -59,29 +60,23 @@ export function openList(list, place, may) {
       list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
       seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
       seen.note && h("p", { class: "told", role: "status" }, seen.note),
-      seen.asked && question(seen.asked, run, forget),
+      seen.asked && ask(seen.asked),
       seen.answer ? table(list, list.rows(seen.answer), may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
     ],
     close() {
       seen.isClosed = true;
-      clearTimeout(seen.timer);
+      seen.timer?.();
     },
   };
+
+  function ask({ action, row }) {
+    return question(action.ask(row), t(action.name), () => run(action, row), forget);
+  }
 
   async function submit(event) {
     event.preventDefault();
     await run({ run: () => list.submit(Object.fromEntries(new FormData(event.target))) });
   }
-}
-
-function question({ action, row }, run, forget) {
-  return h(
-    "div",
-    { class: "question", role: "alertdialog", "aria-label": action.ask(row) },
-    h("p", {}, action.ask(row)),
-    h("button", { type: "button", onclick: () => run(action, row), shown: (node) => node.focus() }, t(action.name)),
-    h("button", { type: "button", onclick: forget }, t("No")),
-  );
 }
 
 function table(list, rows, press) {

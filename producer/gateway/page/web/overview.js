@@ -1,5 +1,5 @@
 // overview.js - what the fleet does now, and did in the last hour, day or week.
-import { get } from "./api.js";
+import { get, later } from "./api.js";
 import { bars } from "./chart.js";
 import { h } from "./dom.js";
 import { bound, clock, count, date, length, money } from "./format.js";
@@ -24,7 +24,7 @@ export function open(place) {
     }
     if (closed) return;
     place.changed();
-    timer = setTimeout(look, EVERY_MS[span]);
+    timer = later(look, EVERY_MS[span]);
   }
 
   look();
@@ -40,7 +40,7 @@ export function open(place) {
     ],
     close() {
       closed = true;
-      clearTimeout(timer);
+      timer?.();
     },
   };
 }

@@ -1,0 +1,52 @@
+// facts.js - a job in numbers: its facts, what its models have cost, why it is where it is, how it ended.
+import { hasEnded } from "./conversation.js";
+import { h } from "./dom.js";
+import { ago, count, foreign, length, money } from "./format.js";
+import { state } from "./jobs.js";
+import { t } from "./words.js";
+
+export function head(facts, conversation) {
+  const result = facts.result ?? {};
+  const ended = facts.finished_at || hasEnded(conversation);
+  const rows = [
+    ["State", state(ended ? (facts.state ?? conversation.state) : conversation.state)],
+    ["Queue", facts.queue && h("a", { href: `#/jobs?${new URLSearchParams({ queue: facts.queue })}` }, foreign(facts.queue))],
+    ["Session", facts.session && h("a", { href: `#/jobs?${new URLSearchParams({ session: facts.session })}` }, foreign(facts.session))],
+    ["Model", result.model && foreign(result.model)],
+    ["Submitted", facts.submitted_at && ago(facts.submitted_at)],
+    ["Waited", facts.started_at && length(facts.started_at - facts.submitted_at)],
+    ["Ran", facts.finished_at && facts.started_at && length(facts.finished_at - facts.started_at)],
+    ["Attempts", facts.attempts && count(facts.attempts)],
+    ["Tokens", result.usage && count((result.usage.input_tokens ?? 0) + (result.usage.output_tokens ?? 0))],
+    ["Cost", result.usage?.cost && money(result.usage.cost)],
+    ["Error", facts.error_code && foreign(facts.error_code)],
+    ...Object.entries(result.metadata ?? {}).map(([name, value]) => [name, foreign(String(value)), true]),
+  ];
+  return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value, isForeign]) => h("div", { key: name }, h("dt", {}, isForeign ? foreign(name) : t(name)), h("dd", {}, value))));
+}
+
+// What each model has cost.
+export function usage(all) {
+  if (!all?.models?.length) return null;
+  const columns = [["Requests", "model_calls"], ["Input", "input_tokens"], ["Output", "output_tokens"], ["Cached", "cached_tokens"]];
+  return h(
+    "details",
+    { key: "usage" },
+    h("summary", {}, t("Tokens and cost")),
+    h(
+      "table",
+      { class: "usage" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("Model")), columns.map(([name]) => h("th", { scope: "col", class: "number" }, t(name))), h("th", { scope: "col", class: "number" }, t("Cost")))),
+      h("tbody", {}, all.models.map((model) => h("tr", { key: model.name }, h("th", { scope: "row" }, foreign(model.name ?? "")), columns.map(([, member]) => h("td", { class: "number" }, count(model[member]))), h("td", { class: "number" }, money(model.cost))))),
+    ),
+  );
+}
+
+export function reasons({ why }) {
+  return why && h("section", { class: "why" }, h("h2", {}, t("Why it is where it is")), h("p", {}, foreign(why)));
+}
+
+export function ended(last, facts) {
+  const error = last.error ?? facts?.result?.error;
+  return error?.message && h("p", { class: "fault" }, `${error.code}: `, foreign(error.message));
+}

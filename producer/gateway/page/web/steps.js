@@ -1,0 +1,111 @@
+// steps.js - the steps of a conversation, as people know it from chats: text, code, output, pictures,
+// files.
+//
+// shown: what the view keeps: { path, of the job; frame(name), setFrame(name, kind): how a part that may
+// run is shown; branch(turn): a link, or nothing }
+import { address } from "./api.js";
+import { coloured } from "./code.js";
+import { h } from "./dom.js";
+import { clock, foreign, length } from "./format.js";
+import { markdown } from "./markdown.js";
+import { t } from "./words.js";
+
+// What was asked: the prompt, or the last text of the user before the model spoke.
+export function askedOf({ facts, body }) {
+  if (body?.prompt) return body.prompt;
+  const messages = facts?.result?.messages ?? body?.messages ?? [];
+  const first = messages.findIndex((message) => message.role === "assistant");
+  const before = first < 0 ? messages : messages.slice(0, first);
+  const asked = (body?.messages ?? before).findLast((message) => message.role === "user");
+  const content = asked?.content ?? "";
+  return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("\n");
+}
+
+export function drawAsked(text) {
+  return text && h("article", { class: "asked", key: "asked" }, foreign(text));
+}
+
+const DRAWS = { turn: drawTurn, call: drawCall, note: drawNote };
+
+export function draw(step, shown) {
+  return DRAWS[step.kind](step, shown);
+}
+
+// What is long is described once, as long as its text is the same.
+const described = new WeakMap();
+
+function once(step, text, describe) {
+  const before = described.get(step);
+  if (before?.text === text) return before.description;
+  const description = describe();
+  described.set(step, { text, description });
+  return description;
+}
+
+const MOST_LIVE = 20_000; // a longer text is read as Markdown when it is whole
+
+function said(step, path) {
+  if (!step.isWhole && step.text.length > MOST_LIVE) return h("div", { class: "text" }, foreign(step.text));
+  const own = (name) => /^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, path);
+  return markdown(step.text, (name) => own(name) || null);
+}
+
+function drawTurn(step, { path, branch }) {
+  if (!step.text && !step.reasoning) return null;
+  return h(
+    "article",
+    { key: step.key, class: "turn" },
+    step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, foreign(step.reasoning))),
+    step.text && once(step, step.text, () => said(step, path)),
+    step.isWhole && branch(step.turn),
+  );
+}
+
+function drawCall(step, shown) {
+  const { path } = shown;
+  return h(
+    "article",
+    { key: step.key, class: "call" },
+    h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", h("time", {}, clock(step.at)), " ", step.end ? length(step.end - step.at) : t("runs"), step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
+    step.code && h("pre", { class: "code" }, once(step, step.code, () => coloured(step.code))),
+    step.text && h("pre", { class: "code" }, foreign(step.text)),
+    step.output.length > 0 && h("pre", { class: "output" }, step.output.map((part) => h("span", { class: part.stream }, foreign(part.text)))),
+    step.images.map((image) => picture(image, path)),
+    step.displays.map((display) => drawDisplay(display, step, shown)),
+    step.files.length > 0 && h("ul", { class: "files" }, step.files.map((file) => h("li", { key: file.name }, h("a", { href: address(`${path}/files/${encodeURIComponent(file.name)}`), download: true }, foreign(file.name))))),
+  );
+}
+
+function picture(image, path) {
+  return h("img", { key: image.name, src: `${path}/images/${encodeURIComponent(image.name)}`, alt: image.name, loading: "lazy", width: image.width, height: image.height });
+}
+
+// What a cell shows, in the first form of it that this page can show: pictures, else text. A figure is
+// an image of the job, too, and stands there already. HTML is shown in a frame when somebody asks.
+function drawDisplay(display, step, shown) {
+  const parts = display.parts ?? [];
+  const isShown = (part) => step.images.some((image) => image.name === part.name);
+  const pictures = parts.filter((part) => part.mime?.startsWith("image/"));
+  if (pictures.length > 0) return pictures.filter((part) => !isShown(part)).map((part) => picture(part, shown.path));
+  const pages = parts.filter((part) => part.mime === "text/html");
+  return [display.text && h("pre", { class: "output" }, foreign(display.text)), pages.map((part) => drawPage(part, shown))];
+}
+
+// The frame has no rights: it is of another origin, and the gateway lets it reach no address.
+function drawPage(part, { path, frame, setFrame }) {
+  const kind = frame(part.name);
+  return h(
+    "div",
+    { class: "page", key: part.name },
+    h(
+      "p",
+      { class: "bar" },
+      [["plain", "Show the page"], ["scripts", "Show it with scripts"]].map(([one, name]) => h("button", { type: "button", key: one, "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name))),
+    ),
+    kind && h("iframe", { key: kind, title: t("What the code shows"), sandbox: kind === "scripts" ? "allow-scripts" : "", referrerpolicy: "no-referrer", src: address(`${path}/images/${encodeURIComponent(part.name)}`, { frame: kind }) }),
+  );
+}
+
+function drawNote(step) {
+  return h("p", { key: step.key, class: "note" }, `${clock(step.at)} ${step.type}`, step.data.error?.message && [": ", foreign(step.data.error.message)]);
+}
