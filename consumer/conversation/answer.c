@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/conversation/schema.h"
 #include "schemas/json/convert.h"
+#include "schemas/json/output_schema.h"
 #include "schemas/message/limits.h"
 
 /* A text may have any number of brackets, and each costs a parse. */
@@ -16,27 +16,11 @@ static size_t answer_bytes(const json_t *value)
     return json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
 }
 
-json_t *answer_schema(const msgpack_object *value, struct err *err)
-{
-    json_t *schema = json_from_value(value);
-    size_t bytes = !schema ? 0 : answer_bytes(schema);
-    if (bytes > MAX_SCHEMA_BYTES)
-        err_set(err, ERR_REJECT, "too_large",
-                "output_schema: %zu bytes as JSON, at most %d", bytes,
-                MAX_SCHEMA_BYTES);
-    else if (schema_check(schema, err))
-        return schema;
-    else
-        err_prefix(err, "output_schema");
-    json_decref(schema);
-    return NULL;
-}
-
 /* ----------------------------------------------------------------- reading */
 
 static bool is_good(const json_t *schema, const json_t *value, struct err *err)
 {
-    if (!schema_fits(schema, value, err))
+    if (!output_schema_fits(schema, value, err))
         return false;
     return answer_bytes(value) <= MAX_ANSWER_BYTES ||
            err_set(err, ERR_REJECT, "bad_output", "it is larger than %d bytes",

@@ -11,10 +11,6 @@
 
 #include "schemas/message/field.h"
 
-/* The job's schema: a new reference. Error: bad_field, too_large, what is wrong
- * with it. */
-json_t *answer_schema(const msgpack_object *value, struct err *err);
-
 /* The value in the text that fits: a new reference; NULL: none does. Error:
  * bad_output, about the whole text or the first value in it. */
 json_t *answer_read(const json_t *schema, struct view text, struct err *err);

@@ -16,6 +16,7 @@
 #include "consumer/model/reply_json.h"
 #include "consumer/tools/final.h"
 #include "schemas/json/convert.h"
+#include "schemas/json/output_schema.h"
 #include "schemas/message/conversation.h"
 #include "schemas/message/functions.h"
 #include "schemas/message/glyph.h"
@@ -98,7 +99,7 @@ bool conversation_init(struct conversation *conversation, const struct job *job,
     if (job->parameters)
         conversation->parameters = json_from_value(job->parameters);
     if (job->output_schema)
-        conversation->schema = answer_schema(job->output_schema, err);
+        conversation->schema = output_schema_read(job->output_schema, err);
     bool ok = (!job->output_schema || conversation->schema) &&
               add_messages(conversation, earlier, err) &&
               (earlier.len == 0 || check_answers(conversation, err));

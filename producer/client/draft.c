@@ -13,6 +13,7 @@
 
 #include "producer/client/fleet.h"
 #include "schemas/json/convert.h"
+#include "schemas/json/output_schema.h"
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 
@@ -231,6 +232,13 @@ static bool draft_decode(struct draft *draft, struct view bytes,
 
     if (!job_decode(&job, bytes, &draft->decoded, err))
         return false;
+    if (job.output_schema) {
+        json_t *schema = output_schema_read(job.output_schema, err);
+
+        if (!schema)
+            return false;
+        json_decref(schema);
+    }
     submit->id = job.id;
     submit->queue = job.queue;
     submit->priority = job.priority;

@@ -163,6 +163,13 @@ static bool query_is_known(const struct api_route *route, struct view name)
 }
 
 /* False: answered. */
+/* "include[]=a&include[]=b": how OpenAI's clients send a list. */
+static bool may_come_twice(struct view name)
+{
+    return view_is(name, "include") ||
+           (name.len > 2 && memcmp(name.data + name.len - 2, "[]", 2) == 0);
+}
+
 static bool check_query(struct api_request *request)
 {
     const struct http_target *target =
@@ -180,7 +187,7 @@ static bool check_query(struct api_request *request)
                               param);
             return false;
         }
-        for (unsigned int j = 0; j < i; j++)
+        for (unsigned int j = 0; j < i && !may_come_twice(name); j++)
             if (view_equal(name, target->pairs[j].name)) {
                 api_request_wrong(request, param, "the query has \"%s\" twice",
                                   param);
@@ -229,11 +236,24 @@ static bool type_fits(const struct api_request *request)
 }
 
 /* False: answered. */
+static bool is_plain(const struct api_request *request, struct view *coding)
+{
+    struct err err;
+
+    *coding = VIEW("");
+    if (!http_request_value(request->exchange, "Content-Encoding", coding,
+                            &err)) {
+        *coding = VIEW("there twice");
+        return false;
+    }
+    return coding->len == 0 || view_is_caseless(*coding, "identity");
+}
+
 static bool check_body(struct api_request *request)
 {
     enum route_body body = request->route->body;
     bool has_body = http_request_has_body(request->exchange);
-    struct view type = http_request_type(request->exchange);
+    struct view type = http_request_type(request->exchange), coding;
     struct err err;
 
     if (body == ROUTE_BYTES || (!has_body && body <= ROUTE_JSON))
@@ -245,6 +265,11 @@ static bool check_body(struct api_request *request)
         err_set(&err, ERR_REJECT, "bad_message",
                 "the request has no body, should have one of %s",
                 types_wanted(body));
+    else if (!is_plain(request, &coding))
+        err_set(&err, ERR_REJECT, "bad_field",
+                "Content-Encoding is \"%.*s\", should be absent: bodies are "
+                "not unpacked here",
+                VIEW_ARG(view_head(coding, 40)));
     else if (!type_fits(request))
         err_set(&err, ERR_REJECT, "bad_field",
                 "Content-Type is \"%.*s\", should be %s",

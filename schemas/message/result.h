@@ -20,6 +20,7 @@ enum job_state {
     STATE_INCOMPLETE, /* stopped by a limit, with its best answer */
     STATE_FAILED,
     STATE_CANCELLED,
+    JOB_STATES, /* how many there are */
 };
 extern const char *const job_state_names[];
 bool job_state_is_terminal(int state);

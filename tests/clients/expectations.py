@@ -375,7 +375,7 @@ def check_files(seen):
 
 FILES = [["größe (1).csv", SALES], ["b.txt", "b"], ["c.txt", ""]]
 READ = "print(open('größe (1).csv').read())"
-TOO_LARGE = 33 << 20
+TOO_LARGE = 65 << 20
 
 
 def files(seen, client, service):

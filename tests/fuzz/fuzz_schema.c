@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "consumer/conversation/answer.h"
-#include "consumer/conversation/schema.h"
+#include "schemas/json/output_schema.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_answer(const json_t *schema, struct view text)
@@ -13,7 +13,7 @@ static void check_answer(const json_t *schema, struct view text)
     struct err err = { .kind = ERR_NONE };
     json_t *value = answer_read(schema, text, &err);
     if (value != NULL)
-        MUST(schema_fits(schema, value, &err));
+        MUST(output_schema_fits(schema, value, &err));
     else
         MUST(err.kind == ERR_REJECT && *err.text != '\0');
     json_decref(value);
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = { .kind = ERR_NONE };
     if (schema == NULL)
         return 0;
-    if (!schema_check(schema, &err))
+    if (!output_schema_check(schema, &err))
         MUST(err.kind == ERR_REJECT && *err.text != '\0');
     else if (end != NULL)
         check_answer(schema, (struct view){ end + 1, size - len - 1 });

@@ -258,7 +258,10 @@ def test_jobs_are_listed_page_by_page(gateway, stack):
             break
         status, answer = gateway.json("GET", f"{path}&cursor={answer['next']}")
     assert set(found) == jobs
-    assert gateway.refusal("GET", "/v1/jobs?state=odd")[:2] == (400, "bad_argument")
+    wrong = (400, "bad_field")
+    assert gateway.refusal("GET", "/v1/jobs?state=odd") == (*wrong, "state")
+    assert gateway.refusal("GET", "/v1/jobs?place=ended%20odd") == (*wrong, "place")
+    assert gateway.json("GET", "/v1/jobs?state=queued%20failed&place=lane%20ended")[0] == 200
     assert gateway.refusal("GET", "/v1/jobs?cursor=odd")[:2] == (400, "bad_field")
     assert gateway.refusal("GET", "/v1/jobs?cursor=c0")[:2] == (400, "bad_argument")
 

@@ -236,7 +236,7 @@ REFUSED = [
     ({"messages": [{"role": "boss", "content": "x"}]}, "invalid_value", "messages[0].role"),
     (
         {"messages": [*ASK, {"role": "user", "content": [IMAGE]}]},
-        *("invalid_value", "messages[1].content[0].image_url"),
+        *("invalid_value", "messages[1].content[0].image_url.url"),
     ),
     (
         # The second message is two items, so the third is the fourth item.

@@ -151,11 +151,26 @@ def test_a_gateway_that_died_before_it_submitted(stack, gateways):
     """It has noted an id: the job gets it."""
     job = job_id()
     body = json.dumps({"input": "f"})
-    name = hashlib.sha256(b"default\0" + body.encode()).hexdigest()
+    name = hashlib.sha256(b"default\0\0" + body.encode()).hexdigest()
     stack.db.rpush(f"quern:{{000}}:repeats:{name}", f"{job}/0")
     answers = [post(gateway, 1, input="f")["id"] for gateway in gateways]
     # For the other one no first time was left.
     assert answers[0] == response_of(job) != answers[1]
+
+
+def test_a_later_try_of_somebody_else_is_not_taken(stack, gateways):
+    """Nor the try of another key: their requests are equal by chance."""
+    job, body = job_id(), json.dumps({"input": "g"})
+    name = hashlib.sha256(b"default\0\0" + body.encode()).hexdigest()
+    stack.db.rpush(f"quern:{{000}}:repeats:{name}", f"{job}/2")
+    assert post(gateways[0], 1, input="g")["id"] != response_of(job)
+    assert post(gateways[1], 2, input="g")["id"] != response_of(job)
+    assert post(gateways[0], 3, input="g")["id"] == response_of(job)
+    other = hashlib.sha256(b"default\0x\0" + body.encode()).hexdigest()
+    theirs, key = job_id(), f"quern:{{000}}:repeats:{other}"
+    stack.db.rpush(key, f"{theirs}/0")
+    assert post(gateways[0], 1, input="g")["id"] != response_of(theirs)
+    stack.db.delete(key)
 
 
 def test_a_key_counts_more(stack, gateways):

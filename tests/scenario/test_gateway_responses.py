@@ -16,6 +16,7 @@ from servers import binary, wait_until
 from stack import ROOT, Stack, call_of
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+PATTERN = {"type": "object", "properties": {"a": {"pattern": "x"}}}
 WEATHER = {"type": "function", "name": "get_weather", "parameters": {"type": "object"}}
 
 
@@ -322,6 +323,50 @@ def test_a_file_in_a_request_reaches_the_code(gateway, stack):
         assert logs["logs"] == "42\n"
 
 
+def test_a_response_in_progress_is_not_deleted_nor_gone_on_from(gateway, stack):
+    stack.model.script([{"text": "word " * 50, "chunk_ms": 100}])
+    running = create(gateway, input="a", background=True)
+    path = f"/v1/responses/{running['id']}"
+    assert gateway.refusal("DELETE", path)[:2] == (409, "response_in_progress")
+    body = {"input": "b", "previous_response_id": running["id"]}
+    refused = gateway.refusal("POST", "/v1/responses", body)
+    assert refused == (400, "response_in_progress", "previous_response_id")
+    gateway.json("POST", f"{path}/cancel")
+    stack.result(job_of(running))
+    assert gateway.json("DELETE", path)[0] == 200
+
+
+def test_a_list_in_a_query_comes_member_by_member(gateway, stack):
+    stack.model.script([{"text": "one"}])
+    id = create(gateway, input="a")["id"]
+    query = "include[]=a&include[]=b"
+    assert gateway.json("GET", f"/v1/responses/{id}?{query}")[1]["id"] == id
+    assert gateway.json("GET", f"/v1/responses/{id}/input_items?{query}")[0] == 200
+    assert gateway.refusal("GET", f"/v1/responses/{id}?stream=false&stream=true")[0] == 400
+
+
+def test_a_body_in_another_encoding(gateway):
+    given = {"content_type": "application/json", "content_encoding": "gzip"}
+    status, _, body = gateway.call("POST", "/v1/responses", b'{"input": "a"}', **given)
+    assert status == 415 and b"Content-Encoding" in body
+
+
+def test_a_nul_is_named(gateway):
+    status, _, body = gateway.call(
+        "POST", "/v1/responses", b'{"input": "a\\u0000"}', content_type="application/json"
+    )
+    message = json.loads(body)["error"]["message"]
+    assert status == 400 and "\\u0000" in message and "JSON_ALLOW" not in message
+
+
+def test_a_large_image_is_taken(gateway, stack):
+    """A photograph as base64."""
+    stack.model.script([{"text": "seen"}])
+    url = "data:image/png;base64," + base64.b64encode(b"\x89PNG" + bytes(8 << 20)).decode()
+    parts = [{"type": "input_text", "text": "look"}, {"type": "input_image", "image_url": url}]
+    create(gateway, input=[{"role": "user", "content": parts}])
+
+
 def test_a_response_that_was_deleted_is_unknown(gateway, stack):
     stack.model.script([{"text": "one"}])
     id = create(gateway, input="a")["id"]
@@ -370,8 +415,20 @@ def jobs(stack):
     }
 
 
+FUNCTION = {"type": "function", "name": "f"}
 REFUSED = [
     ({}, "missing_required_parameter", "input"),
+    ({"input": "a", "tools": [{**FUNCTION, "parameter": {}}]}, *("unknown_parameter", "tools[0].parameter")),
+    ({"input": "a", "tools": [{"type": "functoin"}]}, *("invalid_value", "tools[0].type")),
+    (
+        {"input": "a", "tools": [{**CODE, "container": {"type": "auto", "skills": []}}]},
+        *("unknown_parameter", "tools[0].container.skills"),
+    ),
+    (
+        {"input": "a", "text": {"format": {"type": "json_schema", "name": "x", "schema": PATTERN}}},
+        *("invalid_json_schema", "text.format.schema"),
+    ),
+    ({"input": "a", "x" * 300: 1}, "unknown_parameter", None),
     ({"input": 7}, "invalid_type", "input"),
     ({"input": [{"role": "boss", "content": "x"}]}, "invalid_value", "input[0].role"),
     (

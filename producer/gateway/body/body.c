@@ -7,7 +7,7 @@
 
 #include "schemas/message/buf.h"
 
-enum { MOST_WORDS_BYTES = 300 };
+enum { MOST_WORDS_BYTES = 300, MOST_NAME_BYTES = 64 };
 
 /* ---------------------------------------------------------------- refusing */
 
@@ -110,6 +110,30 @@ static size_t body_depth(struct view bytes)
     return most;
 }
 
+/* Why a text is no body, in words of its own where jansson's are for those who
+ * call jansson. */
+static void body_refuse_text(const struct body_value *body,
+                             const json_error_t *fault)
+{
+    enum json_error_code code = json_error_code(fault);
+
+    if (code == json_error_null_character ||
+        code == json_error_null_byte_in_key)
+        body_refuse(body, "invalid_json",
+                    "the body has the character \\u0000 in line %d, which no "
+                    "text may have",
+                    fault->line);
+    else if (code == json_error_duplicate_key)
+        body_refuse(body, "invalid_json",
+                    "the body has a member twice in one object: line %d, "
+                    "column %d",
+                    fault->line, fault->column);
+    else
+        body_refuse(body, "invalid_json",
+                    "the body is not JSON: line %d, column %d: %s", fault->line,
+                    fault->column, fault->text);
+}
+
 json_t *body_parse(struct view bytes, struct body_error *error)
 {
     const struct body_value body = { .error = error };
@@ -131,9 +155,7 @@ json_t *body_parse(struct view bytes, struct body_error *error)
         body_refuse(&body, "invalid_json",
                     "the body is %s, must be a JSON object", body_type(json));
     else
-        body_refuse(&body, "invalid_json",
-                    "the body is not JSON: line %d, column %d: %s", fault.line,
-                    fault.column, fault.text);
+        body_refuse_text(&body, &fault);
     json_decref(json);
     return NULL;
 }
@@ -191,9 +213,16 @@ bool body_check_names(const struct body_value *object, const char *const *names)
                                      .name = name,
                                      .error = object->error };
 
-        if (!json_is_null(json) && !body_is_one_of(name, names))
-            return body_refuse(&member, "unknown_parameter",
-                               "is not known here: it may be misspelt");
+        if (json_is_null(json) || body_is_one_of(name, names))
+            continue;
+        if (strlen(name) > MOST_NAME_BYTES)
+            return body_refuse(object, "unknown_parameter",
+                               "has a member whose name has %zu bytes and "
+                               "begins with \"%.*s\": it is not known here",
+                               strlen(name),
+                               VIEW_ARG(view_head(view_of(name), 32)));
+        return body_refuse(&member, "unknown_parameter",
+                           "is not known here: it may be misspelt");
     }
     return true;
 }

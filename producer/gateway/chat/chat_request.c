@@ -103,8 +103,7 @@ static bool read_stream(struct chat_request *chat,
     return true;
 }
 
-static bool read_format(struct chat_request *chat,
-                        const struct body_value *body)
+static bool read_format(const struct body_value *body, json_t *text)
 {
     struct body_value format, schema;
     json_t *out;
@@ -122,8 +121,20 @@ static bool read_format(struct chat_request *chat,
         return false;
     out = schema.json ? json_copy(schema.json) : json_object();
     json_object_set(out, "type", json_object_get(format.json, "type"));
-    json_object_set_new(chat->body, "text", json_pack("{s:o}", "format", out));
+    json_object_set_new(text, "format", out);
     return true;
+}
+
+static bool chat_read_text(struct chat_request *chat,
+                           const struct body_value *body)
+{
+    struct body_value verbosity = body_member(body, "verbosity");
+    json_t *text = json_object();
+
+    json_object_set_new(chat->body, "text", text);
+    if (verbosity.json)
+        json_object_set(text, "verbosity", verbosity.json);
+    return read_format(body, text);
 }
 
 static bool check_stop(const struct body_value *stop)
@@ -273,7 +284,7 @@ bool chat_request_read(struct chat_request *chat, json_t *body,
                                    .places = json_array(),
                                    .body = json_object() };
     if (!check_possible(&root) || !read_stream(chat, &root) ||
-        !read_format(chat, &root) || !read_sampling(chat, &root) ||
+        !chat_read_text(chat, &root) || !read_sampling(chat, &root) ||
         !read_tools(chat, &root) || !chat_messages_read(chat, &root))
         return false;
     copy_same(chat, &root);
@@ -307,6 +318,27 @@ void chat_request_apply(const struct chat_request *chat, json_t *job)
 
 /* ------------------------------------------------------------------- names */
 
+/* Of the content: ".content[0].detail" --> ".content[0].image_url.detail". */
+static void name_part(const char *path, struct buf *out)
+{
+    static const struct {
+        const char *of_response, *of_chat;
+    } members[] = {
+        { ".detail", ".image_url.detail" }, { ".image_url", ".image_url.url" },
+        { ".file_id", ".file.file_id" },    { ".file_data", ".file.file_data" },
+        { ".filename", ".file.filename" },
+    };
+    const char *end = strchr(path, ']');
+
+    for (size_t i = 0; end && i < sizeof(members) / sizeof(members[0]); i++)
+        if (strcmp(end + 1, members[i].of_response) == 0) {
+            buf_printf(out, "%.*s%s", (int)(end + 1 - path), path,
+                       members[i].of_chat);
+            return;
+        }
+    buf_printf(out, "%s", path);
+}
+
 /* "input[4].content[0]" --> "messages[2].content[0]". What is not of the
  * content stands elsewhere in a chat. */
 static void name_message(const struct chat_request *chat, const char *param,
@@ -328,7 +360,9 @@ static void name_message(const struct chat_request *chat, const char *param,
         out, "[%lld]",
         (long long)json_integer_value(json_array_get(chat->places, item)));
     if (view_starts(view_of(end), ".content"))
-        buf_printf(out, "%s", end);
+        name_part(end, out);
+    else if (view_starts(view_of(end), ".call_id"))
+        buf_printf(out, ".tool_call_id");
 }
 
 static void name_tool(const char *param, struct buf *out)
@@ -347,6 +381,7 @@ static void name_other(const char *param, struct buf *out)
     static const struct {
         const char *of_response, *of_chat;
     } names[] = {
+        { "text.verbosity", "verbosity" },
         { "text.format.type", "response_format.type" },
         { "text.format", "response_format.json_schema" },
         { "reasoning.effort", "reasoning_effort" },

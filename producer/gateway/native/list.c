@@ -8,6 +8,7 @@
  * after the other, and before a cursor stand the three digits of its
  * partition. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/fleet_links.h"
@@ -183,6 +184,45 @@ static bool read_tenant(struct api_request *request, struct view *tenant)
     return false;
 }
 
+static bool list_has_word(struct view word, const char *const *words,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (view_is(word, words[i]))
+            return true;
+    return false;
+}
+
+/* Words with spaces between, each one of those. False: answered. */
+static bool check_words(struct api_request *request, const char *name,
+                        const char *const *words, size_t count)
+{
+    CLEANUP(buf_finish) struct buf all = { .max = 256 };
+    struct view rest = api_request_query(request, name);
+
+    while (rest.len > 0) {
+        const char *space = memchr(rest.data, ' ', rest.len);
+        size_t len = space ? (size_t)(space - rest.data) : rest.len;
+
+        if (len > 0 &&
+            !list_has_word((struct view){ rest.data, len }, words, count))
+            break;
+        len += space ? 1 : 0;
+        rest = (struct view){ rest.data + len, rest.len - len };
+    }
+    if (rest.len == 0)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&all, "%s%s", i > 0 ? ", " : "", words[i]);
+    api_request_wrong(request, name, "%s has \"%.*s\", must be words of %.*s",
+                      name, VIEW_ARG(view_head(rest, 64)),
+                      VIEW_ARG(buf_view(&all)));
+    return false;
+}
+
+static const char *const places[] = { "running", "stream", "lane",
+                                      "behind",  "later",  "ended" };
+
 void list_jobs(struct api_request *request)
 {
     struct job_filter filter = {
@@ -204,7 +244,10 @@ void list_jobs(struct api_request *request)
         abort();
     request->state = listing;
     request->state_free = free;
-    if (!read_tenant(request, &filter.tenant) ||
+    if (!check_words(request, "state", job_state_names, JOB_STATES) ||
+        !check_words(request, "place", places,
+                     sizeof(places) / sizeof(places[0])) ||
+        !read_tenant(request, &filter.tenant) ||
         !api_request_partition(request, filter.tenant, &listing->partition) ||
         !read_cursor(request, &cursor) ||
         !api_request_number(request, "limit", ROWS, LISTING_MOST_ROWS, &rows) ||

@@ -90,6 +90,13 @@ static void on_earlier_asked(struct api_request *request,
         refuse_previous(request, "not found");
 }
 
+static bool earlier_has_ended(struct view state)
+{
+    int known = job_state_of(state);
+
+    return known >= 0 && job_state_is_terminal(known);
+}
+
 static void on_earlier_facts(struct api_request *request,
                              const redisReply *reply)
 {
@@ -97,10 +104,16 @@ static void on_earlier_facts(struct api_request *request,
     struct key key =
         names_asked(&request->gateway->names, view_of(creation->previous));
 
-    if (creation_owns(request, reply))
-        creation_ask(request, "EXISTS", &key, on_earlier_asked);
-    else
+    if (!creation_owns(request, reply))
         refuse_previous(request, "not found");
+    else if (!earlier_has_ended(reply_view(reply->element[0])))
+        openai_refuse(request, 400, "response_in_progress",
+                      "previous_response_id",
+                      "Previous response with id '%.*s' is still in progress: "
+                      "wait for its end.",
+                      VIEW_ARG(view_head(creation->asked.previous, 64)));
+    else
+        creation_ask(request, "EXISTS", &key, on_earlier_asked);
 }
 
 static void go_on_from_response(struct api_request *request)

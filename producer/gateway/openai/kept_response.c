@@ -80,12 +80,20 @@ void kept_response_finish(struct kept_response *kept)
     kept->asked = NULL;
 }
 
+static int state_named(struct view name)
+{
+    int state = job_state_of(name);
+
+    return state >= 0 ? state : STATE_IN_PROGRESS;
+}
+
 /* ---------------------------------------------------------------- loading */
 
 /* The state of a request while it loads. */
 struct response_load {
     struct kept_response kept; /* first */
     char id[RESPONSE_ID_BYTES];
+    int state;        /* of the job, as it was found */
     struct view path; /* the id as the path has it */
     api_request_reply *found;
 };
@@ -123,12 +131,13 @@ static void on_asked(struct api_request *request, const redisReply *reply)
         refuse_unknown(request);
         return;
     }
+    load->kept.state = load->state;
     link_secret_load(request, on_signing);
 }
 
 static void on_tenant(struct api_request *request, const redisReply *reply)
 {
-    const struct response_load *load = request->state;
+    struct response_load *load = request->state;
     struct key key = names_asked(&request->gateway->names, //
                                  view_of(load->kept.job));
     struct command command;
@@ -139,6 +148,7 @@ static void on_tenant(struct api_request *request, const redisReply *reply)
         refuse_unknown(request);
         return;
     }
+    load->state = state_named(reply_view(reply->element[0]));
     command_init(&command, "GET");
     command_add(&command, key_view(&key));
     api_request_call(request, api_job_partition(request), &command, on_asked);
@@ -177,13 +187,6 @@ void openai_load(struct api_request *request, api_request_reply *found)
 }
 
 /* ----------------------------------------------------------------- showing */
-
-static int state_named(struct view name)
-{
-    int state = job_state_of(name);
-
-    return state >= 0 ? state : STATE_IN_PROGRESS;
-}
 
 /* result: NULL: there is none. */
 static json_t *kept_response_json(const struct kept_response *kept,

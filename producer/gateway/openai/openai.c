@@ -11,7 +11,7 @@
 #include "schemas/redis/transition.h"
 
 enum {
-    REQUEST_BYTES = 4 << 20,
+    REQUEST_BYTES = 16 << 20,
     NO_BYTES = 16 << 10,
     UPLOAD_BYTES = MAX_FILE_BYTES + (1 << 20), /* with its fields */
 };
@@ -93,7 +93,7 @@ static void on_removed(struct api_request *request, const redisReply *reply)
     const struct kept_response *kept = request->state;
     char id[RESPONSE_ID_BYTES];
 
-    (void)reply; /* a job that runs goes on; nobody can read it any more */
+    (void)reply;
     response_id_write(id, view_of(kept->job));
     api_request_json(request, 200,
                      json_pack("{s:s, s:s, s:b}", "id", id, "object",
@@ -129,6 +129,12 @@ static void delete_found(struct api_request *request, const redisReply *facts)
     const struct kept_response *kept = request->state;
 
     (void)facts;
+    if (!job_state_is_terminal(kept->state)) {
+        openai_refuse(request, 409, "response_in_progress", "response_id",
+                      "the response is still in progress: cancel it or wait "
+                      "for its end, and delete it then");
+        return;
+    }
     key_use_count(request, view_of(kept->job), delete_counted);
 }
 

@@ -47,17 +47,19 @@ void repeat_read(struct repeat *repeat, const struct api_request *request,
                  unsigned int partition)
 {
     CLEANUP(buf_finish)
-    struct buf bytes = { .max = request->body.len +
-                                sizeof(request->caller.tenant) };
+    struct buf bytes = { .max =
+                             request->body.len + sizeof(struct access_caller) };
     struct sha256 hash;
 
     *repeat = (struct repeat){ .partition = partition };
     if (!read_repeat_count(request->exchange, &repeat->count) ||
         has_key(request->exchange))
         return;
-    /* With its NUL, which no tenant has in it. */
+    /* With their NULs, which no tenant and no key has in it. */
     buf_append(&bytes, request->caller.tenant,
                strlen(request->caller.tenant) + 1);
+    buf_append(&bytes, request->caller.key.text,
+               strlen(request->caller.key.text) + 1);
     buf_add(&bytes, request->body);
     hash = blob_sha256(buf_view(&bytes));
     memcpy(repeat->sha256, hash.text, sizeof(repeat->sha256));

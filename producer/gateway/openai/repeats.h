@@ -4,21 +4,23 @@
  * OpenAI's clients repeat a POST when its connection breaks or the answer takes
  * too long, and send no key along: only the header X-Stainless-Retry-Count, 0
  * the first time. So for each such request its job and that count are kept in a
- * list, by tenant and bytes of the request, until the request is answered:
+ * list, by key and bytes of the request, until the request is answered:
  *
  *   first time   note --> submit --> answer --> settle (the note is removed)
  *   repeat       take (the note of one that was not answered is now ours) -->
  *                the same job --> answer --> settle
  *
  * Two requests that are equal and meant as two make two jobs: neither is a
- * repeat. A repeat that finds no id is a first time. */
+ * repeat. A repeat that finds no id is a first time. When two clients with one
+ * key send equal requests and both have to repeat them, nothing tells one from
+ * the other: they may get one job. README.md says what prevents that. */
 #ifndef PRODUCER_GATEWAY_REPEATS_H
 #define PRODUCER_GATEWAY_REPEATS_H
 
 #include "producer/gateway/api_request.h"
 
 struct repeat {
-    char sha256[65];    /* of tenant and body; "": not such a request */
+    char sha256[65];    /* of tenant, key and body; "": not such a request */
     unsigned int count; /* 0: the first time */
     unsigned int partition;
     bool is_noted; /* it has taken the job of an earlier try */

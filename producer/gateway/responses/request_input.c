@@ -107,8 +107,7 @@ static bool input_find_place(const struct request_reader *reader,
                            VIEW_ARG(view_head(id, 64)));
     return continues ||
            body_refuse(at, "invalid_value",
-                       "is \"%.*s\", but no function_call before it has this "
-                       "call_id",
+                       "is \"%.*s\", but no call before it has this id",
                        VIEW_ARG(view_head(id, 64)));
 }
 
@@ -133,8 +132,7 @@ bool request_input_check(const json_t *messages, const struct body_value *input)
 
             if (!input_is_answered(messages, i + 1, id, &behind))
                 return body_refuse(input, "invalid_value",
-                                   "has no function_call_output for the call "
-                                   "\"%.*s\"",
+                                   "has no output for the call \"%.*s\"",
                                    VIEW_ARG(view_head(id, 64)));
         }
     return true;

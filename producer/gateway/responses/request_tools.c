@@ -82,12 +82,20 @@ static bool tool_check_schema(const struct body_value *tool,
 static bool tool_read_function(struct request_reader *reader,
                                const struct body_value *tool, json_t *tools)
 {
+    static const char *const names[] = {
+        "type",          "name",
+        "description",   "parameters",
+        "strict",        "allowed_callers",
+        "defer_loading", "output_schema",
+        "cache_control", NULL,
+    };
     struct body_value schema, name_at = body_member(tool, "name");
     struct view name = { 0 }, about = { 0 };
     bool strict = false;
     json_t *function;
 
-    if (!request_tools_check_name(tool, "name", &name) ||
+    if (!body_check_names(tool, names) ||
+        !request_tools_check_name(tool, "name", &name) ||
         !body_text(tool, "description", MAX_ABOUT_BYTES, &about) ||
         !tool_check_schema(tool, &schema) ||
         !body_flag(tool, "strict", &strict))
@@ -162,13 +170,16 @@ static bool container_check_network(const struct body_value *container)
 static bool container_read_auto(struct request_reader *reader,
                                 const struct body_value *container)
 {
+    static const char *const names[] = { "type", "file_ids", "memory_limit",
+                                         "network_policy", NULL };
     static const char *const types[] = { "auto", NULL };
     static const char *const sizes[] = { "1g", "4g", "16g", "64g", NULL };
     static const json_int_t gibibytes[] = { 1, 4, 16, 64 };
     const char *type = NULL, *size = NULL;
     json_t *limits = json_object_get(reader->request->job, "limits");
 
-    if (!body_require(container, "type") ||
+    if (!body_check_names(container, names) ||
+        !body_require(container, "type") ||
         !body_word(container, "type", types, &type) ||
         !body_word(container, "memory_limit", sizes, &size) ||
         !container_check_network(container) ||
@@ -184,13 +195,15 @@ static bool container_read_auto(struct request_reader *reader,
 static bool tool_read_python(struct request_reader *reader,
                              const struct body_value *tool)
 {
+    static const char *const names[] = { "type", "container", "allowed_callers",
+                                         NULL };
     struct body_value container = body_member(tool, "container");
     struct response_request *request = reader->request;
 
     if (request->wants_code)
         return body_refuse(tool, "invalid_value",
                            "is a second code_interpreter: there may be one");
-    if (!body_require(tool, "container"))
+    if (!body_check_names(tool, names) || !body_require(tool, "container"))
         return false;
     request->wants_code = true;
     reader->python = true;
@@ -242,10 +255,38 @@ void request_tools_leave_out(struct request_reader *reader, const char *type)
     json_array_append_new(all, json_string(type));
 }
 
+/* OpenAI's own, which quern does not have. */
+static bool is_other_type(struct view type)
+{
+    static const char *const others[] = {
+        "file_search",
+        "computer",
+        "computer_use",
+        "computer_use_preview",
+        "mcp",
+        "image_generation",
+        "local_shell",
+        "shell",
+        "apply_patch",
+        "custom",
+        "namespace",
+        "tool_search",
+        "code_execution",
+        "web_fetch",
+    };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (view_is(type, others[i]))
+            return true;
+    return false;
+}
+
+/* A type that nobody has is a misspelt one. */
 static bool tool_read_other(struct request_reader *reader,
                             const struct body_value *type)
 {
-    if (reader->options->refuse_other_tools)
+    if (reader->options->refuse_other_tools ||
+        !is_other_type(body_string(type->json)))
         return body_refuse(type, "invalid_value",
                            "is \"%.*s\", must be one of function, "
                            "code_interpreter, web_search, web_search_preview",

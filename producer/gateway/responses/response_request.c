@@ -9,6 +9,7 @@
 #include "producer/gateway/responses/request_reader.h"
 #include "producer/gateway/responses/response_list.h"
 #include "schemas/json/convert.h"
+#include "schemas/json/output_schema.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
@@ -344,6 +345,7 @@ static bool request_read_json_schema(struct request_reader *reader,
     struct view name = { 0 }, about = { 0 };
     struct body_value schema;
     bool strict = false;
+    struct err err;
 
     if (!request_tools_check_name(format, "name", &name) ||
         !body_require(format, "schema") ||
@@ -354,6 +356,9 @@ static bool request_read_json_schema(struct request_reader *reader,
     if (json_object_size(schema.json) == 0)
         return body_refuse(&schema, "invalid_value",
                            "is empty, must be a JSON Schema");
+    if (!output_schema_check(schema.json, &err))
+        return body_refuse(&schema, "invalid_json_schema",
+                           "is not possible here: %s", err.text);
     json_object_set(reader->request->job, "output_schema", schema.json);
     return true;
 }

@@ -4,11 +4,13 @@
 -- yet: <job id>/<number of the try>, see producer/gateway/openai/repeats.h.
 
 local MAX_TRY = 1000
+local MOST_LOOKED_AT = 1000
 
 -- Arguments: sha256 try. Answers the id of the job of the oldest try in the
--- list, which from now on is the job of this one; or "": there is none. One
--- step, as a caller that dies between two would leave the job to nobody, and
--- the next try would make a second one.
+-- list that has a lower number, which from now on is the job of this one; or
+-- "": there is none. A later try is of another client, which sends an equal
+-- request. One step, as a caller that dies between two would leave the job to
+-- nobody, and the next try would make a second one.
 local function repeat_take(keys, args)
     local sha256, try = args[1] or "", number(args[2])
     if not (is_sha256(sha256) and try and try <= MAX_TRY) then
@@ -16,11 +18,15 @@ local function repeat_take(keys, args)
             args[2] or "")
     end
     local key = keys[1] .. "repeats:" .. sha256
-    local note = call("LPOP", key)
-    local id = note and note:match("^[^/]+")
-    if not id then return "" end
-    call("RPUSH", key, id .. "/" .. args[2])
-    return id
+    for _, note in ipairs(call("LRANGE", key, 0, MOST_LOOKED_AT - 1)) do
+        local id, number_of = note:match("^([^/]+)/(%d+)$")
+        if id and tonumber(number_of) < try then
+            call("LREM", key, 1, note)
+            call("RPUSH", key, id .. "/" .. args[2])
+            return id
+        end
+    end
+    return ""
 end
 
 register("repeat_take", repeat_take, ALWAYS)

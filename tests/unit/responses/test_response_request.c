@@ -334,7 +334,7 @@ static const struct {
       "invalid_value", "\"msg_7\"" },
     { ITEM("'id':'msg_7'"), "input[0].id", "invalid_value", "\"msg_7\"" },
     { "{'input':[" CALLED("a", "f") "]}", "input", "invalid_value",
-      "no function_call_output for the call \"a\"" },
+      "no output for the call \"a\"" },
     { "{'input':[" OUTPUT("a", "1") "]}", "input[0].call_id", "invalid_value",
       "\"a\", but no function_call" },
     { "{'input':[" CALLED("a", "f") "," OUTPUT("a", "1") "," OUTPUT("a",

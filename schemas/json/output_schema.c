@@ -1,12 +1,13 @@
-/* schema.c - whether a JSON Schema is one that quern can check, and whether a
- * value fits it. */
-#include "consumer/conversation/schema.h"
+/* output_schema.c - whether a JSON Schema is one that quern can check, and
+ * whether a value fits it. */
+#include "schemas/json/output_schema.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "schemas/json/convert.h"
 #include "schemas/message/buf.h"
 
 /* A place in a value, or in the schema itself, for error sentences:
@@ -388,6 +389,7 @@ static const struct keyword keywords[] = {
     { "$defs", FORM_MEMBERS, NULL },
     { "definitions", FORM_MEMBERS, NULL },
     { "title", FORM_ANY, NULL },
+    { "format", FORM_ANY, NULL }, /* as the standard has it by default */
     { "description", FORM_ANY, NULL },
     { "default", FORM_ANY, NULL },
     { "examples", FORM_ANY, NULL },
@@ -524,9 +526,15 @@ static bool check_schema(struct schema_check *check,
     return true;
 }
 
-bool schema_check(const json_t *schema, struct err *err)
+bool output_schema_check(const json_t *schema, struct err *err)
 {
     struct schema_check check = { schema, 0, "bad_field", err };
+    size_t bytes = json_dumpb(schema, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    if (bytes > MAX_SCHEMA_BYTES)
+        return err_set(err, ERR_REJECT, "too_large",
+                       "%zu bytes as JSON, at most %d", bytes,
+                       MAX_SCHEMA_BYTES);
     return check_schema(&check, &(struct schema_path){ 0 }, schema);
 }
 
@@ -554,8 +562,22 @@ static bool fits_schema(struct schema_check *check,
     return true;
 }
 
-bool schema_fits(const json_t *schema, const json_t *value, struct err *err)
+bool output_schema_fits(const json_t *schema, const json_t *value,
+                        struct err *err)
 {
     struct schema_check check = { schema, 0, "bad_output", err };
     return fits_schema(&check, &(struct schema_path){ 0 }, schema, value);
+}
+
+/* -------------------------------------------------------------- of a job */
+
+json_t *output_schema_read(const msgpack_object *value, struct err *err)
+{
+    json_t *schema = json_from_value(value);
+
+    if (output_schema_check(schema, err))
+        return schema;
+    err_prefix(err, "output_schema");
+    json_decref(schema);
+    return NULL;
 }
