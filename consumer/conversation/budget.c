@@ -139,13 +139,26 @@ static uint64_t room_in_tokens(const struct budget *budget,
 {
     uint64_t needed =
         request->tokens + follow * (request->tokens + BUDGET_REPLY);
-    uint64_t tokens = UINT64_MAX, written = UINT64_MAX;
-    if (budget->max_tokens > 0)
-        tokens = less(less(budget->max_tokens, budget->tokens), needed);
-    if (budget->max_written > 0)
-        written = less(less(budget->max_written, budget->written),
-                       follow * BUDGET_REPLY);
-    return smaller(tokens, written);
+    return budget->max_tokens > 0
+               ? less(less(budget->max_tokens, budget->tokens), needed)
+               : UINT64_MAX;
+}
+
+/* What models may still write, down to the last token. */
+static uint64_t left_to_write(const struct budget *budget)
+{
+    return budget->max_written > 0 ? less(budget->max_written, budget->written)
+                                   : UINT64_MAX;
+}
+
+/* Of what models may write so little is left that it is for an answer. A limit
+ * that was small from the beginning is one of the reply's length, with which
+ * the model may do as it likes. */
+static bool must_end(const struct budget *budget)
+{
+    uint64_t least = budget->max_written < 2 * BUDGET_REPLY ? 1 : BUDGET_REPLY;
+
+    return left_to_write(budget) < least;
 }
 
 bool budget_is_of_written(const struct budget *budget)
@@ -195,6 +208,10 @@ struct budget_plan budget_plan(const struct budget *budget,
             plan.limit = money < tokens ? "cost_limit" : "token_limit";
         room = smaller(tokens, money);
     }
+    if (must_end(budget))
+        plan.limit = "token_limit";
+    plan.fits = plan.fits && left_to_write(budget) > 0;
+    room = smaller(room, left_to_write(budget));
     uint64_t most = request->reply > 0 ? request->reply : BUDGET_MOST_REPLY;
     uint64_t reply = smaller(room, most);
     plan.max_tokens = room < most ? room : 0;

@@ -14,8 +14,10 @@
  * both a second time: the next request will hold the whole conversation, so the
  * answer after it will need at least as much. When less is left, the model is
  * asked for its answer now, with the rest as the limit of its length. When not
- * even a short answer fits, no request is sent. budget_plan() is a pure
- * function. */
+ * even a short answer fits, no request is sent. A limit of what models write
+ * (max_output_tokens) is the bound of each reply: nothing is kept back of it,
+ * but when less than a short reply is left of a larger one, that is for the
+ * answer. budget_plan() is a pure function. */
 #ifndef CONSUMER_BUDGET_H
 #define CONSUMER_BUDGET_H
 

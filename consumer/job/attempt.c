@@ -119,6 +119,7 @@ void attempt_tell_functions(struct attempt *attempt, uint64_t told)
         data.item = call->item;
         data.text = view_head(call->arguments, FUNCTION_TEXT_BYTES);
         progress_event(&attempt->progress, "function.called", &data);
+        attempt->functions_told = call->item;
     }
 }
 

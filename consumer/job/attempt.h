@@ -171,11 +171,12 @@ struct attempt {
     struct activity *activity; /* in WORKING; NULL: the next one is to be
                                   decided */
     struct approval_wait approval;
-    uint64_t items;      /* the highest number of an item that is in use, by
-                            what is not in the journal as well, */
-    bool items_known;    /* ... once events of earlier attempts were looked at
-                          */
-    uint64_t void_bytes; /* see output.h */
+    uint64_t items;   /* the highest number of an item that is in use, by
+                         what is not in the journal as well, */
+    bool items_known; /* ... once events of earlier attempts were looked at
+                       */
+    uint64_t functions_told; /* the item of the last function.called */
+    uint64_t void_bytes;     /* see output.h */
     uint64_t renewed_ms; /* when blobs were renewed last, by the loop's clock;
                             0: not by this attempt */
 

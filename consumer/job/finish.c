@@ -169,6 +169,8 @@ static void send_finish(struct attempt *attempt)
 enum pace enter_finishing(void *owner)
 {
     struct attempt *attempt = owner;
+    /* The job may have been stopped between a reply's record and its events. */
+    attempt_tell_functions(attempt, attempt->functions_told);
     progress_flush(&attempt->progress);
     leave_session(attempt);
     complete_ending(attempt);

@@ -382,6 +382,8 @@ static bool read_journal(struct attempt *attempt, struct err *err)
                                 buf_view(&origin->records[i]), err))
             return false;
     attempt->journal.count = attempt->conversation.records;
+    /* Those of the journal may have been told: their events say it. */
+    attempt->functions_told = attempt->conversation.items;
     drop_records(origin);
     return true;
 }
@@ -452,6 +454,7 @@ static void on_events(void *owner, const redisReply *reply,
             attempt->items = event.data.item;
     }
     attempt->items_known = true;
+    attempt->functions_told = attempt->items;
     attempt_tell_functions(attempt, attempt->items);
     attempt_run(attempt);
 }

@@ -412,14 +412,28 @@ def test_tokens_that_models_write_are_limited(stack):
         stack.model.request(n)["max_tokens"]
         for n in range(stack.model.counts()["total"])
     ]
-    assert bounds == [1988, 1388, 788, 700]
+    assert bounds == [2500, 1900, 1300, 700, 100]
 
 
-def test_not_even_an_answer_fits(stack):
+@pytest.mark.parametrize("most", [1, 50, 1000, 5000])
+def test_a_small_limit_is_the_bound_of_the_reply(stack, most):
+    """What fits is whole, and tools may be called."""
+    stack.model.script([{"text": "yes", **used(1)}])
+    stack.consumer()
+    result = stack.run(prompt="go", functions=[WEATHER], limits={"max_output_tokens": most})
+    assert (result["status"], result["answer"]) == ("completed", "yes"), result
+    asked = stack.model.request()
+    bound = most if most < 4096 else None  # no larger one is sent
+    assert asked.get("max_tokens") == bound and asked["tool_choice"] == "auto"
+
+
+def test_nothing_is_left_to_write(stack):
+    reply = {"tool_calls": [sum_of("1 + 1", "c1")], **used(50)}
+    stack.model.script([{"match": "go", "replies": [reply]}])
     stack.consumer()
     result = stack.run(prompt="go", limits={"max_output_tokens": 50})
-    assert result["status"] == "incomplete" and stack.model.counts()["total"] == 0
-    assert "max_output_tokens: 0 of 50 tokens" in result["error"]["message"]
+    assert result["status"] == "incomplete" and stack.model.counts()["total"] == 1
+    assert "max_output_tokens: 50 of 50 tokens" in result["error"]["message"]
 
 
 def test_after_the_last_turn_no_function_is_called(stack):
