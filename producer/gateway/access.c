@@ -8,6 +8,7 @@
  * Redis has no key, only its hash. What it says is remembered (key_cache.h). */
 #include "producer/gateway/access.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,6 +327,27 @@ void access_check_key(struct access *access, struct view key, access_done *done,
         look_up(access, &hash, done, owner);
 }
 
+/* "127.0.0.1", "[::1]", "[::1]:8088". Letters alone could be a domain: 1a.ee.
+ */
+static bool is_address(struct view name)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    char text[64];
+
+    if (name.len > 0 && *name.data == '[') {
+        const char *end = memchr(name.data, ']', name.len);
+
+        view_copy(text, sizeof(text),
+                  (struct view){ name.data + 1,
+                                 end ? (size_t)(end - name.data) - 1 : 0 });
+        return inet_pton(AF_INET6, text, bytes) == 1;
+    }
+    if (name.len >= sizeof(text))
+        return false;
+    view_copy(text, sizeof(text), name);
+    return inet_pton(AF_INET, text, bytes) == 1;
+}
+
 /* A name that only this host can have given itself: a web page elsewhere may
  * give its own name our address, and so reach us from a browser here. */
 static bool is_own_host(struct view host)
@@ -336,11 +358,7 @@ static bool is_own_host(struct view host)
         for (size_t i = 0; i < host.len; i++)
             if (host.data[i] == ':')
                 name.len = i;
-    for (size_t i = 0; i < name.len; i++)
-        if (!byte_is_of(name.data[i], "0123456789abcdefABCDEF.:[]"))
-            return name.len == 9 && strncasecmp(name.data, "localhost", 9) == 0;
-    return name.len > 0 && (*name.data == '[' || byte_is_of(*name.data, //
-                                                            "0123456789"));
+    return view_is_caseless(name, "localhost") || is_address(name);
 }
 
 /* Without keys nothing but this keeps out the web pages that a browser on this

@@ -545,8 +545,12 @@ void api_request_refuse(struct api_request *request, const struct err *err)
 {
     unsigned int status = api_error_status(err);
     bool may_pass = status == 503 || status == 429;
+    struct err away = *err;
 
-    api_request_refuse_as(request, status, err, may_pass ? 1000 : 0);
+    /* Where Redis is, is nothing for those who have a key: the log has it. */
+    if (view_starts(view_of(err->text), "Redis at "))
+        snprintf(away.text, sizeof(away.text), "Redis is away; try again");
+    api_request_refuse_as(request, status, &away, may_pass ? 1000 : 0);
 }
 
 void api_request_refuse_error(struct api_request *request,

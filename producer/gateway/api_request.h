@@ -31,6 +31,7 @@ struct api_request {
     struct view params[ROUTE_MAX_PARAMS]; /* until the answer */
     struct access_caller caller;
     struct access_rate rate; /* of the key; every answer says it */
+    bool key_job_is_new;     /* of key_use.h: the request has added a job */
     struct view body;        /* JSON: whole, until the answer; or empty */
     unsigned int holds;      /* who still needs the struct */
     /* Of the handler. state_free comes once, before the request is freed. */

@@ -97,7 +97,7 @@ void key_use_drop(struct api_request *request, struct view job)
 {
     struct command command;
 
-    if (!has_limits(request))
+    if (!request->key_job_is_new)
         return;
     drop_command(&command, request, job);
     key_use_tell(request, &command);
@@ -120,11 +120,16 @@ static void on_dropped(void *owner, const redisReply *reply,
     use_end(use, &use->refused);
 }
 
-/* The next one does not find it among those of the key any more. */
+/* The next one does not find it among those of the key any more, unless it was
+ * there before: a job that runs already. */
 static void use_refuse(struct key_use *use)
 {
     struct command command;
 
+    if (!use->request->key_job_is_new) {
+        use_end(use, &use->refused);
+        return;
+    }
     drop_command(&command, use->request, view_of(use->job.text));
     if (!key_use_call(use, FLEET_SLOT, &command, on_dropped, use))
         use_end(use, &use->refused);
@@ -250,6 +255,21 @@ static struct key_use *use_new(struct api_request *request, struct view job)
     return use;
 }
 
+static void on_added(void *owner, const redisReply *reply,
+                     const struct err *why)
+{
+    struct key_use *use = owner;
+    const struct key key = key_use_jobs(use->request);
+
+    if (!key_use_hears(use, reply, why)) {
+        use_judge(use);
+        return;
+    }
+    use->request->key_job_is_new = reply_number(reply) == 1;
+    key_use_expire(use->request, &key, JOBS_S);
+    count_left(use, on_counted);
+}
+
 void key_use_add(struct api_request *request, struct view job,
                  key_use_done *done, void *owner)
 {
@@ -268,9 +288,8 @@ void key_use_add(struct api_request *request, struct view job,
     command_add(&command, key_view(&key));
     command_add_uint(&command, access_now_ms());
     command_add(&command, job);
-    key_use_tell(request, &command);
-    key_use_expire(request, &key, JOBS_S);
-    count_left(use, on_counted);
+    if (!key_use_call(use, FLEET_SLOT, &command, on_added, use))
+        use_judge(use);
 }
 
 /* The state of a count: what comes then. */

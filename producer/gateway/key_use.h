@@ -23,7 +23,8 @@ typedef void key_use_done(void *owner, const struct err *refused);
  * again, and calls done once, perhaps within the call. */
 void key_use_add(struct api_request *request, struct view job,
                  key_use_done *done, void *owner);
-/* The job was not submitted after all. */
+/* The job was not submitted after all. One that was among those of the key
+ * before key_use_add() stays there. */
 void key_use_drop(struct api_request *request, struct view job);
 /* Counts the cost of a job before all that is kept of it is removed, and then
  * calls done, unless the peer has gone. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "producer/client/fleet.h"
 #include "producer/gateway/fleet_links.h"
 #include "producer/gateway/key_use.h"
 #include "schemas/message/id.h"
@@ -22,6 +23,7 @@ struct pending_submit {
     submits_done *done;
     struct submit_lane *lane;
     struct id id;
+    struct err refused; /* why the key's limits do not allow it */
     STAILQ_ENTRY(pending_submit) next;
 };
 STAILQ_HEAD(pending_submits, pending_submit);
@@ -217,21 +219,69 @@ static void send_waiting(struct submit_lane *lane)
     }
 }
 
+static void submit_pending(struct pending_submit *one)
+{
+    struct submit_lane *lane = one->lane;
+
+    STAILQ_INSERT_TAIL(&lane->waiting, one, next);
+    if (STAILQ_EMPTY(&lane->sent))
+        send_waiting(lane);
+}
+
+static void refuse_pending(struct pending_submit *one)
+{
+    if (one->request->exchange)
+        one->done(one->request, NULL, &one->refused);
+    drop_pending(one);
+}
+
+/* A job with this idempotency key stands: to submit it once more makes none. */
+static void on_standing(void *owner, const redisReply *reply,
+                        const struct err *why)
+{
+    struct pending_submit *one = owner;
+
+    (void)why;
+    if (one->request->exchange && reply_view(reply).len > 0)
+        submit_pending(one);
+    else
+        refuse_pending(one);
+}
+
+static bool ask_standing(struct pending_submit *one)
+{
+    const struct gateway *gateway = one->lane->owner->gateway;
+    struct key root = names_root(&gateway->names, one->lane->partition);
+    struct encoded_label tenant =
+        names_encode(names_or_default(one->submit->tenant));
+    CLEANUP(buf_finish) struct buf key = { .max = 2048 };
+    struct command command;
+    struct err err;
+    bool is_sent;
+
+    buf_printf(&key, "%sidem:%s:", root.text, tenant.text);
+    buf_add(&key, one->submit->idempotency_key); /* any bytes */
+    command_init(&command, "GET");
+    command_add(&command, buf_view(&key));
+    is_sent = fleet_links_call(gateway->links, one->lane->partition, &command,
+                               on_standing, one, &err);
+    command_finish(&command);
+    return is_sent;
+}
+
 /* The key's limits allow it, or refuse. */
 static void on_limits(void *owner, const struct err *refused)
 {
     struct pending_submit *one = owner;
-    struct submit_lane *lane = one->lane;
 
-    if (refused) {
-        if (one->request->exchange)
-            one->done(one->request, NULL, refused);
-        drop_pending(one);
+    if (!refused) {
+        submit_pending(one);
         return;
     }
-    STAILQ_INSERT_TAIL(&lane->waiting, one, next);
-    if (STAILQ_EMPTY(&lane->sent))
-        send_waiting(lane);
+    one->refused = *refused;
+    if (!one->request->exchange || one->submit->idempotency_key.len == 0 ||
+        !ask_standing(one))
+        refuse_pending(one);
 }
 
 void submits_add(struct api_request *request, const struct draft *draft,

@@ -137,6 +137,9 @@ def test_a_model_is_taken_while_no_consumer_has_told(gateway, stack):
 def test_an_answer_that_was_cut_off(gateway, stack):
     stack.model.script([{"text": "word"}])
     assert chat(gateway)[2] == "stop"
+    assert chat(gateway, max_tokens=9)[2] == "stop"  # it is whole
+    assert stack.model.request()["max_tokens"] == 9
+    stack.model.script([{"text": "wo", "finish_reason": "length"}])
     assert chat(gateway, max_tokens=9)[2] == "length"
     assert deltas(chunks(gateway, max_tokens=9))[1] == "length"
 

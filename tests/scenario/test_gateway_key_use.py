@@ -158,6 +158,44 @@ def test_a_retried_job_is_one_of_the_key(gateways, stack):
     assert stack.db.zrange(place("key_jobs", key), 0, -1) == [job.encode()]
 
 
+def test_a_retry_of_a_job_that_lives_leaves_it_counted(gateways, stack):
+    key = make_key(stack, jobs=1)
+    job = submitted(gateways[0], key)
+    status, answer = gateways[1].json("POST", f"/v1/jobs/{job}/retry", {}, **bearer(key))
+    assert (status, answer["error"]["code"]) == (409, "not_dead")
+    assert refused(gateways[0], key)[0] == "too_many_jobs"
+    assert stack.db.zrange(place("key_jobs", key), 0, -1) == [job.encode()]
+
+
+def test_a_refused_retry_leaves_the_job_counted(gateways, stack):
+    early_in_a_day()
+    key = make_key(stack, jobs=2, cost=50_000)
+    run(stack, gateways[0], key)
+    job = submitted_anyway(gateways[0], stack, key)
+    status, answer = gateways[1].json("POST", f"/v1/jobs/{job}/retry", {}, **bearer(key))
+    assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
+    assert stack.db.zscore(place("key_jobs", key), job) is not None
+
+
+def submitted_anyway(gateway, stack, key):
+    """A job of the key that waits, though its budget is spent."""
+    with_room = make_key(stack, jobs=5)
+    job = submitted(gateway, with_room)
+    stack.db.zadd(place("key_jobs", key), {job: time.time() * 1000})
+    return job
+
+
+def test_a_repeat_is_no_new_job(gateways, stack):
+    """The job that its Idempotency-Key names fills the key, or has spent its budget."""
+    key = make_key(stack, jobs=1)
+    first = submitted(gateways[0], key, idempotency_key="full")
+    for gateway in gateways:
+        status, answer = submit(gateway, key, idempotency_key="full")
+        assert (status, answer.get("id")) == (200, first), answer
+    assert stack.db.zrange(place("key_jobs", key), 0, -1) == [first.encode()]
+    assert submit(gateways[0], key, idempotency_key="other")[0] == 429
+
+
 def test_what_was_not_submitted_is_not_counted(gateways, stack):
     key = make_key(stack, jobs=2)
     missing = {**WAITS, "files": [{"name": "a", "blob": "0" * 64, "bytes": 1}]}

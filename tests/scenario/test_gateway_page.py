@@ -166,6 +166,9 @@ def test_an_open_gateway_heeds_no_cookie(opened):
     [
         ("http://evil.example", "127.0.0.1"),
         ("http://evil.example", "evil.example"),  # its name leads here
+        ("http://1a.ee", "1a.ee"),  # a name of digits, too
+        ("http://1234.de:8088", "1234.de:8088"),
+        ("http://127.0.0.1.ee", "127.0.0.1.ee"),
         ("http://127.0.0.1:1", "127.0.0.1"),  # another port, another program
         ("null", "127.0.0.1"),
     ],
@@ -173,6 +176,11 @@ def test_an_open_gateway_heeds_no_cookie(opened):
 def test_an_open_gateway_serves_no_page_of_others(opened, origin, host):
     given = {"origin": origin, "host": host, **OWN}
     assert opened.refusal("GET", "/v1/me", **given)[:2] == (403, "foreign_origin")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "[::1]:8088", "127.0.0.2:9"])
+def test_an_open_gateway_knows_its_own_names(opened, host):
+    assert opened.json("GET", "/v1/me", host=host)[0] == 200
 
 
 # --- the overview

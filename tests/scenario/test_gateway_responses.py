@@ -336,6 +336,47 @@ def test_a_response_in_progress_is_not_deleted_nor_gone_on_from(gateway, stack):
     assert gateway.json("DELETE", path)[0] == 200
 
 
+def test_what_is_deleted_is_forgotten_in_one_step(stack):
+    """A client that repeats it after a lost answer finds the same."""
+    stack.model.script([{"text": "secret"}])
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url) as gateway:
+        gateway.ready()
+        made = create(gateway, input="a")
+        way.lose(b"quern_v1_remove")
+        assert gateway.refusal("DELETE", f"/v1/responses/{made['id']}")[0] == 503
+        wait_until(lambda: gateway.call("GET", "/readyz")[0] == 200)
+        assert gateway.json("DELETE", f"/v1/responses/{made['id']}")[0] == 200
+        assert not stack.db.keys(f"{ROOT}*{job_of(made)}")
+        gateway.drain()
+
+
+def test_a_submit_whose_answer_is_lost_may_have_been_made(stack):
+    stack.model.script([{"text": "made"}])
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url) as gateway:
+        gateway.ready()
+        way.lose(b"quern_v1_submit")
+        status, answer = gateway.json("POST", "/v1/responses", {"input": "a"})
+        assert (status, answer["error"]["code"]) == (503, "unknown_outcome")
+        assert "Redis at" not in answer["error"]["message"]
+        wait_until(lambda: gateway.call("GET", "/readyz")[0] == 200)
+        gateway.drain()
+
+
+def test_a_key_of_another_request_is_refused(gateway, stack):
+    stack.model.script([{"text": "one"}] * 3)
+    key = {"content_type": "application/json", "idempotency_key": "reused"}
+    first = gateway.json("POST", "/v1/responses", {"input": "a"}, **key)[1]
+    again = gateway.json("POST", "/v1/responses", {"input": "a"}, **key)[1]
+    assert first["id"] == again["id"]
+    for path, body in (
+        ("/v1/responses", {"input": "b"}),
+        ("/v1/responses", {"input": "a", "instructions": "x"}),
+        ("/v1/chat/completions", {"model": "default", "messages": [{"role": "user", "content": "a"}]}),
+    ):
+        status, answer = gateway.json("POST", path, body, **key)
+        assert (status, answer["error"]["code"]) == (409, "idempotency_key_reused"), answer
+
+
 def test_a_list_in_a_query_comes_member_by_member(gateway, stack):
     stack.model.script([{"text": "one"}])
     id = create(gateway, input="a")["id"]

@@ -22,6 +22,14 @@ static void add_escaped(struct buf *url, const char *name)
     }
 }
 
+/* Results leave out what is 0. */
+static json_t *bytes_json(const json_t *file)
+{
+    json_t *bytes = json_object_get(file, "bytes");
+
+    return bytes ? json_incref(bytes) : json_integer(0);
+}
+
 /* {"name", "bytes", "mime", "url"} of each. folder: of the job's routes. */
 static json_t *links_json(const json_t *result, const char *folder)
 {
@@ -39,10 +47,10 @@ static json_t *links_json(const json_t *result, const char *folder)
         buf_printf(&url, "/v1/jobs/%s/%s/", id, folder);
         add_escaped(&url, name);
         json_array_append_new(links,
-                              json_pack("{s:s, s:O?, s:O?, s:s%}", "name", name,
-                                        "bytes", json_object_get(file, "bytes"),
-                                        "mime", json_object_get(file, "mime"),
-                                        "url", url.data, url.len));
+                              json_pack("{s:s, s:o, s:O?, s:s%}", "name", name,
+                                        "bytes", bytes_json(file), "mime",
+                                        json_object_get(file, "mime"), "url",
+                                        url.data, url.len));
     }
     return links;
 }

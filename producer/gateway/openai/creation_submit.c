@@ -72,6 +72,30 @@ static json_t *asked_json(const struct creation *creation)
 /* ------------------------------------------ a job that an earlier try has made
  */
 
+static bool is_same_member(const json_t *one, const json_t *other,
+                           const char *name)
+{
+    const json_t *value = json_object_get(one, name);
+
+    return value ? json_equal(value, json_object_get(other, name))
+                 : !json_object_get(other, name);
+}
+
+/* Whether this is what an earlier request with the same key has asked. What a
+ * conversation brings along may have grown meanwhile. */
+static bool is_asked_again(const struct creation *creation, const json_t *kept)
+{
+    json_t *asked = asked_json(creation);
+    bool good = !json_object_get(kept, "chat") == !creation->is_chat &&
+                is_same_member(asked, kept, "background") &&
+                is_same_member(asked, kept, "asked") &&
+                (creation->asked.conversation.len > 0 ||
+                 is_same_member(asked, kept, "input"));
+
+    json_decref(asked);
+    return good;
+}
+
 /* What the earlier try has kept; else what this one would have. */
 static void on_standing_asked(struct api_request *request,
                               const redisReply *reply)
@@ -83,6 +107,14 @@ static void on_standing_asked(struct api_request *request,
     if (!json_is_object(asked)) {
         json_decref(asked);
         asked = asked_json(creation);
+    }
+    if (creation->repeated.text[0] == '\0' &&
+        !is_asked_again(creation, asked)) {
+        json_decref(asked);
+        openai_refuse(request, 409, "idempotency_key_reused", "",
+                      "the Idempotency-Key names another request: use a new "
+                      "key for each");
+        return;
     }
     kept_response_finish(&creation->kept);
     kept_response_init(&creation->kept, request, view_of(creation->id.text),
@@ -150,6 +182,10 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
 
     if (lost)
         err = *lost;
+    if (lost && strcmp(lost->code, "redis_unavailable") == 0)
+        err_set(&err, ERR_RETRY, "unknown_outcome",
+                "the response may be made: Redis has not answered; repeat the "
+                "request with its Idempotency-Key");
     if (!reply || !draft_submitted(reply, creation->fresh, &creation->id,
                                    &creation->existed, &err))
         refuse_submitted(request, &err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/client/fleet.h"
 #include "producer/gateway/key_use.h"
 #include "producer/gateway/native/api_job.h"
 #include "schemas/message/limits.h"
@@ -88,39 +89,36 @@ static void responses_cancel(struct api_request *request)
 
 /* ----------------------------------------------------------------- delete */
 
+static void refuse_running(struct api_request *request)
+{
+    openai_refuse(request, 409, "response_in_progress", "response_id",
+                  "the response is still in progress: cancel it or wait for "
+                  "its end, and delete it then");
+}
+
 static void on_removed(struct api_request *request, const redisReply *reply)
 {
     const struct kept_response *kept = request->state;
     char id[RESPONSE_ID_BYTES];
 
-    (void)reply;
+    if (view_is(reply_view(reply), "late")) {
+        refuse_running(request);
+        return;
+    }
     response_id_write(id, view_of(kept->job));
     api_request_json(request, 200,
                      json_pack("{s:s, s:s, s:b}", "id", id, "object",
                                "response", "deleted", 1));
 }
 
-static void on_forgotten(struct api_request *request, const redisReply *reply)
-{
-    const struct kept_response *kept = request->state;
-    struct command command;
-
-    (void)reply;
-    transition_remove(&command, &request->gateway->names, view_of(kept->job));
-    api_request_call(request, api_job_partition(request), &command, on_removed);
-    command_finish(&command);
-}
-
+/* With all that is kept of the job goes what was asked, in one step. */
 static void delete_counted(struct api_request *request)
 {
     const struct kept_response *kept = request->state;
-    struct key key = names_asked(&request->gateway->names, view_of(kept->job));
     struct command command;
 
-    command_init(&command, "DEL");
-    command_add(&command, key_view(&key));
-    api_request_call(request, api_job_partition(request), &command,
-                     on_forgotten);
+    transition_remove(&command, &request->gateway->names, view_of(kept->job));
+    api_request_call(request, api_job_partition(request), &command, on_removed);
     command_finish(&command);
 }
 
@@ -130,9 +128,7 @@ static void delete_found(struct api_request *request, const redisReply *facts)
 
     (void)facts;
     if (!job_state_is_terminal(kept->state)) {
-        openai_refuse(request, 409, "response_in_progress", "response_id",
-                      "the response is still in progress: cancel it or wait "
-                      "for its end, and delete it then");
+        refuse_running(request);
         return;
     }
     key_use_count(request, view_of(kept->job), delete_counted);

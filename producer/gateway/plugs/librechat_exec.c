@@ -103,12 +103,12 @@ static void run_ended(struct api_request *request, const json_t *result)
     write_failure(result, &failure);
     api_request_json(
         request, 200,
-        json_pack("{s:s, s:o, s:o, s:o, s:i, s:O?, s:O?}", "session_id",
+        json_pack("{s:s, s:o, s:o, s:o, s:i, s:O?, s:I}", "session_id",
                   session.text, "stdout", code_run_text(result, "stdout"),
                   "stderr", stderr_json(result, buf_view(&failure)), "files",
                   files_json(result, session.text), "code", failure.len > 0,
                   "status", json_object_get(cell, "status"), "wall_time",
-                  json_object_get(cell, "ms")));
+                  json_integer_value(json_object_get(cell, "ms"))));
 }
 
 /* ------------------------------------------------------------------ the job */

@@ -1,6 +1,6 @@
 -- tidy.lua - removes jobs that have ended before their keys expire.
 
-local KINDS = { "job:", "body:", "result:", "events:", "journal:" }
+local KINDS = { "job:", "body:", "result:", "events:", "journal:", "asked:" }
 
 -- Removes all keys of the job. Its line in ended stays, but list.lua shows no
 -- job without facts.
