@@ -156,7 +156,8 @@ static uint64_t left_to_write(const struct budget *budget)
  * the model may do as it likes. */
 static bool must_end(const struct budget *budget)
 {
-    uint64_t least = budget->max_written < 2 * BUDGET_REPLY ? 1 : BUDGET_REPLY;
+    const uint64_t shortest = BUDGET_REPLY;
+    uint64_t least = budget->max_written < 2 * shortest ? 1 : shortest;
 
     return left_to_write(budget) < least;
 }

@@ -87,6 +87,11 @@ unsigned int cors_answer(const char *origins,
     struct view origin = origin_of(origins, exchange);
     unsigned int count;
 
+    /* An answer without it may be kept, and then be asked for by a page. */
+    if (*origins != '\0' && origin.len == 0) {
+        pairs[0] = (struct http_pair){ VIEW("Vary"), VIEW("Origin") };
+        return 1;
+    }
     if (origin.len == 0)
         return 0;
     count = add_origin(origin, pairs);

@@ -170,7 +170,7 @@ static const struct setting rows[] = {
       .offset = AT(blob_bytes),
       .min = BLOB_MEMORY_LEAST,
       .max = UINT64_C(1) << 40,
-      .normal = "256M",
+      .normal = "512M",
       .about = "Memory for all files that come in or go out; when it is used "
                "up, further ones are answered 503." },
     { .name = "body-memory",

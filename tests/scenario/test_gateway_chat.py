@@ -134,6 +134,31 @@ def test_a_model_is_taken_while_no_consumer_has_told(gateway, stack):
         stack.db.delete(f"{ROOT}worker:old")
 
 
+SHAPE = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+AS_JSON = {"type": "json_schema", "json_schema": {"name": "x", "schema": SHAPE}}
+
+
+def test_an_answer_that_had_to_be_mended_is_json(gateway, stack):
+    """What did not fit is not a part of it."""
+    mended = {"match": "Answer again", "replies": [{"text": '{"a": 1}'}]}
+    replies = [mended, {"match": "", "replies": [{"text": "Sure! here it is"}]}]
+    stack.model.script(replies)
+    message = chat(gateway, response_format=AS_JSON)[1]
+    assert json.loads(message["content"]) == {"a": 1}
+    stack.model.script(replies)
+    parts = deltas(chunks(gateway, response_format=AS_JSON))[0]
+    assert json.loads(text_of(parts)) == {"a": 1}
+
+
+def test_a_text_that_broke_off_is_told_from_the_next(gateway, stack):
+    broken = {"text": "forty-one because of " + "that, " * 300, "cut": 6000, "chunk_ms": 5}
+    stack.model.script([[broken, {"text": "42."}]])
+    asked = [{"role": "user", "content": "Why forty-two?"}]
+    text = text_of(deltas(chunks(gateway, messages=asked))[0])
+    assert text.startswith("forty-one") and text.endswith("42."), text
+    assert "broke off and begins again" in text
+
+
 def test_an_answer_that_was_cut_off(gateway, stack):
     stack.model.script([{"text": "word"}])
     assert chat(gateway)[2] == "stop"

@@ -155,6 +155,11 @@ def test_no_file_is_put(gateway, given, status):
     assert gateway.refusal("POST", path, given)[::2] == (status, "file_id")
 
 
+def test_a_file_that_would_not_be_listed_is_refused(gateway):
+    status, answer = upload(gateway, make(gateway)["id"], ".h", "x")
+    assert status == 400 and b"begin with a dot" in answer, answer
+
+
 def test_the_session_of_a_deleted_container_is_closed(gateway, stack):
     id = make(gateway)["id"]
     run(gateway, stack, "x = 1", id)

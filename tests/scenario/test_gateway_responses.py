@@ -377,6 +377,28 @@ def test_a_key_of_another_request_is_refused(gateway, stack):
         assert (status, answer["error"]["code"]) == (409, "idempotency_key_reused"), answer
 
 
+def test_an_answer_that_had_to_be_mended_is_json(gateway, stack):
+    shape = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    text = {"format": {"type": "json_schema", "name": "x", "schema": shape}}
+    mended = {"match": "Answer again", "replies": [{"text": '{"a": 1}'}]}
+    replies = [mended, {"match": "", "replies": [{"text": "Sure! here it is"}]}]
+    stack.model.script(replies)
+    whole = create(gateway, input="a", text=text)
+    assert texts(whole) == ['{"a": 1}']
+    stack.model.script(replies)
+    body = {"input": "a", "text": text, "stream": True}
+    last = stream(gateway, "POST", "/v1/responses", body)[-1]
+    assert last["type"] == "response.completed" and texts(last["response"]) == ['{"a": 1}']
+
+
+def test_a_body_of_very_many_values_is_refused_before_it_is_read(gateway):
+    body = b'{"input": [' + b"{}," * 400_000 + b"{}]}"
+    begun = time.monotonic()
+    status, _, answer = gateway.call("POST", "/v1/responses", body, content_type="application/json")
+    assert status == 400 and b"values, at most 100000" in answer
+    assert time.monotonic() - begun < 5
+
+
 def test_a_list_in_a_query_comes_member_by_member(gateway, stack):
     stack.model.script([{"text": "one"}])
     id = create(gateway, input="a")["id"]

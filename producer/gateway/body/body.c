@@ -89,10 +89,16 @@ bool body_refuse_type(const struct body_value *value, const char *expected)
 
 /* ----------------------------------------------------------------- parsing */
 
-/* Before jansson parses: a text that is no JSON has some depth, too. */
-static size_t body_depth(struct view bytes)
+/* How deep it is nested, and about how many values it has. */
+struct body_shape {
+    size_t depth, values;
+};
+
+/* Before jansson parses, which takes time and memory for each value: a text
+ * that is no JSON has some shape, too. */
+static struct body_shape body_shape(struct view bytes)
 {
-    size_t depth = 0, most = 0;
+    size_t depth = 0, most = 0, values = 1;
     bool in_string = false;
 
     for (size_t i = 0; i < bytes.len; i++) {
@@ -106,8 +112,10 @@ static size_t body_depth(struct view bytes)
             most = ++depth > most ? depth : most;
         else if (!in_string && (byte == '}' || byte == ']') && depth > 0)
             depth--;
+        else if (!in_string && (byte == ',' || byte == ':'))
+            values++;
     }
-    return most;
+    return (struct body_shape){ most, values };
 }
 
 /* Why a text is no body, in words of its own where jansson's are for those who
@@ -138,13 +146,19 @@ json_t *body_parse(struct view bytes, struct body_error *error)
 {
     const struct body_value body = { .error = error };
     json_error_t fault;
-    size_t depth = body_depth(bytes);
+    struct body_shape shape = body_shape(bytes);
     json_t *json;
 
-    if (depth > BODY_MAX_DEPTH) {
+    if (shape.depth > BODY_MAX_DEPTH) {
         body_refuse(&body, "invalid_json",
-                    "the body is nested %zu deep, at most %d", depth,
+                    "the body is nested %zu deep, at most %d", shape.depth,
                     BODY_MAX_DEPTH);
+        return NULL;
+    }
+    if (shape.values > BODY_MAX_VALUES) {
+        body_refuse(&body, "invalid_json",
+                    "the body has about %zu values, at most %d", shape.values,
+                    BODY_MAX_VALUES);
         return NULL;
     }
     json = json_loadb(bytes.data ? bytes.data : "", bytes.len,

@@ -17,7 +17,11 @@
 
 /* Messages of quern are bounded the same way, so what is read here fits there.
  */
-enum { BODY_MAX_DEPTH = CHECK_MAX_DEPTH };
+enum {
+    BODY_MAX_DEPTH = CHECK_MAX_DEPTH,
+    BODY_MAX_VALUES =
+        100000, /* about: of objects and lists, names count, too */
+};
 
 /* A refusal, as {"error": {"message", "type", "param", "code"}} has it. */
 struct body_error {

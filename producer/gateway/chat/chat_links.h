@@ -9,6 +9,8 @@
 #include "schemas/message/buf.h"
 
 #define CHAT_BETWEEN "\n\n" /* two texts, or links */
+/* Behind a text of a stream that the model has begun anew. */
+#define CHAT_VOID "\n\n*(The text above broke off and begins again.)*\n\n"
 
 /* The images of a code_interpreter_call, one behind the other. */
 void chat_add_images(struct buf *text, const json_t *item);

@@ -121,6 +121,7 @@ static chat_linked chat_add_message(struct buf *text,
 static void add_content(struct buf *text, const struct wire_job *job,
                         const json_t *output, const struct result *result)
 {
+    bool is_json = wire_wants_json(job);
     chat_linked linked = 0;
     const json_t *item;
     size_t i;
@@ -128,8 +129,10 @@ static void add_content(struct buf *text, const struct wire_job *job,
     json_array_foreach(output, i, item)
         if (member_is(item, "type", "message"))
             linked |= chat_add_message(text, job, result, item);
-        else if (member_is(item, "type", "code_interpreter_call"))
+        else if (member_is(item, "type", "code_interpreter_call") && !is_json)
             chat_add_images(text, item);
+    if (is_json)
+        return; /* links would spoil it */
     chat_add_files(text, job, result, linked);
 }
 

@@ -40,6 +40,7 @@ static void begin(struct chat_stream *stream, const json_t *json)
 {
     chat_id_write(stream->id, stream->job->id);
     stream->response = json_incref(json_object_get(json, "response"));
+    stream->is_json = wire_wants_json(stream->job);
     send_delta(stream,
                json_pack("{s:s, s:s}", "role", "assistant", "content", ""),
                NULL);
@@ -52,7 +53,11 @@ static void send_text(struct chat_stream *stream, struct view item,
     if (text.len == 0)
         return;
     if (stream->item[0] != '\0' && !view_is(item, stream->item))
-        send_delta(stream, json_pack("{s:s}", "content", CHAT_BETWEEN), NULL);
+        send_delta(stream,
+                   json_pack("{s:s}", "content",
+                             stream->is_void ? CHAT_VOID : CHAT_BETWEEN),
+                   NULL);
+    stream->is_void = false;
     snprintf(stream->item, sizeof(stream->item), "%.*s", VIEW_ARG(item));
     send_delta(stream, json_pack("{s:s%}", "content", text.data, text.len),
                NULL);
@@ -81,14 +86,30 @@ static void on_item(struct chat_stream *stream, const json_t *json)
     struct view type = body_string(json_object_get(item, "type"));
     json_t *call;
 
-    if (view_is(type, "code_interpreter_call"))
+    if (view_is(type, "code_interpreter_call") && !stream->is_json)
         send_images(stream, item);
+    /* It cannot be taken back: what follows is told from it. */
+    if (view_is(type, "message") &&
+        view_is(body_string(json_object_get(item, "status")), "incomplete"))
+        stream->is_void = true;
     if (!view_is(type, "function_call"))
         return;
     call = chat_call(item);
     json_object_set_new(call, "index",
                         json_integer((json_int_t)stream->calls++));
     send_delta(stream, json_pack("{s:[o]}", "tool_calls", call), NULL);
+}
+
+/* Of an answer that is JSON: what was said before it is none. */
+static void send_messages(struct chat_stream *stream, const json_t *response)
+{
+    const json_t *item, *part;
+    size_t i, k;
+
+    json_array_foreach(json_object_get(response, "output"), i, item)
+        json_array_foreach(json_object_get(item, "content"), k, part)
+            send_text(stream, body_string(json_object_get(item, "id")),
+                      body_string(json_object_get(part, "text")));
 }
 
 static void on_end(struct chat_stream *stream, const json_t *json)
@@ -105,7 +126,10 @@ static void on_end(struct chat_stream *stream, const json_t *json)
         json_decref(error);
         return;
     }
-    send_files(stream);
+    if (stream->is_json)
+        send_messages(stream, response);
+    else
+        send_files(stream);
     send_delta(stream, json_object(), chat_finish_reason(response));
     if (stream->with_usage)
         send_choices(stream, json_array(), chat_usage(response));
@@ -116,7 +140,8 @@ void chat_stream_event(struct chat_stream *stream, const char *type,
 {
     if (strcmp(type, "response.created") == 0)
         begin(stream, json);
-    else if (strcmp(type, "response.output_text.delta") == 0)
+    else if (strcmp(type, "response.output_text.delta") == 0 &&
+             !stream->is_json)
         send_text(stream, body_string(json_object_get(json, "item_id")),
                   body_string(json_object_get(json, "delta")));
     else if (strcmp(type, "response.output_item.done") == 0)

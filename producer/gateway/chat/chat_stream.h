@@ -5,7 +5,9 @@
  * The first chunk has the role, the last with a choice has finish_reason; with
  * usage one without choices follows, and all others have "usage": null. A job
  * that fails ends with {"error": {...}}. Text that became void
- * (response_stream.h) stays: a chat has no way to take it back.
+ * (response_stream.h) stays: a chat has no way to take it back, so a sentence
+ * comes between it and what follows. An answer that must be JSON comes whole, at
+ * the end: nothing that was said before it is sent.
  *
  * Images come when their code has ended, links to files behind the last text. A
  * link in a text of the model stays as it is: pieces cut it anywhere. */
@@ -32,6 +34,8 @@ struct chat_stream {
     char id[CHAT_ID_BYTES];
     json_t *response; /* of response.created: its model and time */
     uint64_t calls;
+    bool is_json;  /* the answer must be JSON: it comes at the end */
+    bool is_void;  /* the text before broke off */
     char item[80]; /* which has shown the last text; "": there was none */
 };
 

@@ -393,6 +393,15 @@ static void put_found(struct api_request *request)
     form_write(request, &wanted->form, on_put_blob);
 }
 
+/* The name itself, or that of a folder, begins with a dot. */
+static bool put_is_hidden(struct view path)
+{
+    for (size_t i = 0; i < path.len; i++)
+        if (path.data[i] == '.' && (i == 0 || path.data[i - 1] == '/'))
+            return true;
+    return false;
+}
+
 static void on_put_form(struct api_request *request)
 {
     const struct container_file_request *wanted = request->state;
@@ -401,6 +410,11 @@ static void on_put_form(struct api_request *request)
         !view_is(wanted->form.files[0].field, "file"))
         openai_refuse(request, 400, "missing_required_parameter", "file",
                       "file is required: a part of the form with a filename");
+    else if (put_is_hidden(wanted->form.files[0].name))
+        openai_refuse(request, 400, "invalid_value", "file",
+                      "the filename is '%.*s': files whose names begin with a "
+                      "dot are not listed, and so have no id",
+                      VIEW_ARG(view_head(wanted->form.files[0].name, 64)));
     else
         find_container(request, put_found);
 }

@@ -94,8 +94,8 @@ static bool tool_read_function(struct request_reader *reader,
     bool strict = false;
     json_t *function;
 
-    if (!body_check_names(tool, names) ||
-        !request_tools_check_name(tool, "name", &name) ||
+    if (!request_tools_check_name(tool, "name", &name) ||
+        !body_check_names(tool, names) ||
         !body_text(tool, "description", MAX_ABOUT_BYTES, &about) ||
         !tool_check_schema(tool, &schema) ||
         !body_flag(tool, "strict", &strict))

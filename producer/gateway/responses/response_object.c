@@ -287,12 +287,17 @@ static const char *message_status(const struct result *result, size_t at)
 json_t *response_output(const struct wire_job *job, const struct result *result)
 {
     const struct result_item *items = result->items.items;
-    json_t *output = json_array(), *item = NULL;
+    json_t *output = json_array(), *item;
+    bool wants_json = wire_wants_json(job);
 
     for (size_t i = 0; i < result->items.count; i++) {
         struct view text =
             items[i].text.len > 0 ? items[i].text : result->answer;
 
+        item = NULL;
+        if (wants_json && items[i].kind == ITEM_MESSAGE &&
+            i + 1 < result->items.count)
+            continue; /* it did not fit, or was said before a call */
         switch ((enum item_kind)items[i].kind) {
         case ITEM_MESSAGE:
             item = wire_message(job, items[i].number, message_status(result, i),

@@ -126,6 +126,25 @@ static void end_messages(struct response_stream *stream, const char *status)
             stream_close_message(stream, &stream->open[i], status, true);
 }
 
+/* Something follows the messages that are whole. Where the answer is to be
+ * JSON, they are not the answer: void. */
+static void pass_messages(struct response_stream *stream,
+                          const struct event *event)
+{
+    bool is_void = wire_wants_json(stream->job);
+
+    if (is_void && event->data.item == 0 &&
+        !view_is(event->type, "turn.started"))
+        return; /* the end may still come right behind it */
+    if (!is_void) {
+        end_messages(stream, "completed");
+        return;
+    }
+    for (size_t i = stream->open_count; i-- > 0;)
+        if (stream->open[i].whole)
+            stream_abandon(stream, &stream->open[i], true);
+}
+
 static void show_function(struct response_stream *stream, uint64_t number,
                           struct view call, struct view name,
                           struct view arguments)
@@ -350,7 +369,7 @@ void response_stream_event(struct response_stream *stream,
     stream->late |= stream->seq == 0 && event->seq > 1;
     stream->seq = event->seq;
     stream->part = 0;
-    end_messages(stream, "completed");
+    pass_messages(stream, event);
     if (view_is(event->type, "job.queued") ||
         view_is(event->type, "job.waiting")) {
         begin_response(stream);

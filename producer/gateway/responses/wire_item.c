@@ -205,3 +205,12 @@ json_t *wire_citation(const struct wire_job *job, struct view text,
         (json_int_t)characters(text.data, start), "end_index",
         (json_int_t)characters(text.data, end), "filename", wire_text(name));
 }
+
+bool wire_wants_json(const struct wire_job *job)
+{
+    const json_t *text = json_object_get(job->asked, "text");
+    const json_t *type =
+        json_object_get(json_object_get(text, "format"), "type");
+
+    return json_is_string(type) && strcmp(json_string_value(type), "text") != 0;
+}

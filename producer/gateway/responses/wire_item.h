@@ -38,6 +38,10 @@ struct wire_job {
                               have them, ascending; NULL: none was */
 };
 
+/* The answer must be JSON: then only a message behind which nothing comes is
+ * one, and clients read all messages together. */
+bool wire_wants_json(const struct wire_job *job);
+
 /* "completed", "incomplete", ... of an item. */
 json_t *wire_message(const struct wire_job *job, uint64_t number,
                      const char *status, struct view text, json_t *annotations);

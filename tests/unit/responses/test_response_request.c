@@ -336,7 +336,7 @@ static const struct {
     { "{'input':[" CALLED("a", "f") "]}", "input", "invalid_value",
       "no output for the call \"a\"" },
     { "{'input':[" OUTPUT("a", "1") "]}", "input[0].call_id", "invalid_value",
-      "\"a\", but no function_call" },
+      "\"a\", but no call" },
     { "{'input':[" CALLED("a", "f") "," OUTPUT("a", "1") "," OUTPUT("a",
                                                                     "1") "]}",
       "input[2].call_id", "invalid_value", "has already" },

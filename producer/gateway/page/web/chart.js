@@ -47,8 +47,8 @@ function bar(point, x, width, most, names) {
   );
 }
 
-// The next of 1, 2, 5, 10, 20, ...
+// The next of 1, 2, 3, 4, 5, 6, 8, 10, 20, ...
 export function niceMost(number) {
   const size = 10 ** Math.floor(Math.log10(number));
-  return [1, 2, 5, 10].map((one) => one * size).find((one) => one >= number);
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((one) => one * size).find((one) => one >= number);
 }

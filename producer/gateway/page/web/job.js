@@ -129,7 +129,7 @@ export function open(place, me) {
       seen.facts && head(seen.facts, conversation),
       may && h("p", { class: "bar" }, actions()),
       seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
-      seen.why && !hasEnded(conversation) && reasons(seen.why),
+      seen.why && !hasEnded(conversation) && conversation.wait?.reason !== "approval" && reasons(seen.why),
       timeline(conversation),
       drawAsked(askedOf(seen)),
       h("section", { class: "conversation", "aria-label": t("Conversation") }, conversation.steps.filter((step) => step.kind !== "wait" && !step.isVoid).map((step) => draw(step, shown))),

@@ -131,7 +131,7 @@ function field(tag, name, label, props, ...options) {
   return h("div", { key: name }, h("label", { for: id }, t(label)), h(tag, { id, name, autocomplete: "off", ...props }, ...options));
 }
 
-const COLUMNS = ["State", "Id", "Queue", "Session", "Submitted", "Wait", "Run", "Tokens", "Cost", "Worker", "Error"];
+const COLUMNS = ["State", "Id", "Submitted", "Wait", "Run", "Queue", "Session", "Tokens", "Cost", "Error", "Worker"];
 const NUMBERS = ["Wait", "Run", "Tokens", "Cost"];
 
 function table(jobs, hasTenants) {
@@ -156,17 +156,22 @@ function row(job, hasTenants) {
     { key: job.id },
     hasTenants && h("td", {}, foreign(job.tenant ?? "")),
     h("td", {}, state(job.state)),
-    h("th", { scope: "row" }, h("a", { href: `#/job/${job.id}`, class: "id" }, job.id)),
-    h("td", {}, foreign(job.queue)),
-    h("td", {}, foreign(job.session ?? "")),
+    h("th", { scope: "row" }, h("a", { href: `#/job/${job.id}`, class: "id", title: job.id }, short(job.id))),
     h("td", {}, ago(job.submitted_at)),
     h("td", { class: "number" }, length((job.started_at ?? end) - job.submitted_at)),
     h("td", { class: "number" }, job.started_at ? length(end - job.started_at) : "–"),
+    h("td", {}, foreign(job.queue)),
+    h("td", {}, foreign(job.session ?? "")),
     h("td", { class: "number" }, job.tokens ? count(job.tokens) : "–"),
     h("td", { class: "number" }, job.cost ? money(job.cost) : "–"),
+    h("td", { class: job.error_code && "bad" }, foreign(job.error_code ?? job.reason ?? "")),
     h("td", {}, foreign(job.worker ?? "")),
-    h("td", {}, foreign(job.error_code ?? job.reason ?? "")),
   );
+}
+
+// Of an id its time and what was drawn by chance: the whole one is in the title.
+function short(id) {
+  return `${id.slice(0, 13)}…${id.slice(-6)}`;
 }
 
 export function state(name) {

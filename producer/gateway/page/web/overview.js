@@ -104,7 +104,7 @@ function queues({ queues: all }) {
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, ["Queue", "Running", "Waiting", "Later", "Oldest", "Tenants", "State"].map((name, i) => h("th", { scope: "col", class: i > 0 && i < 6 && "number" }, t(name))))),
+        h("thead", {}, h("tr", {}, ["Queue", "Running", "Waiting", "Later", "Oldest", "State"].map((name, i) => h("th", { scope: "col", class: i > 0 && i < 5 && "number" }, t(name))))),
         h("tbody", {}, all.map((queue) =>
           h(
             "tr",
@@ -114,7 +114,6 @@ function queues({ queues: all }) {
             h("td", { class: "number" }, count(queue.waiting)),
             h("td", { class: "number" }, count(queue.scheduled)),
             h("td", { class: "number" }, queue.oldest_ms > 0 ? length(queue.oldest_ms) : "–"),
-            h("td", { class: "number" }, count(queue.tenants)),
             h("td", {}, queue.paused ? t("paused") : t("open")),
           ),
         )),
