@@ -18,6 +18,7 @@ static const char *const facts[] = { "id",     "tenant",     "name",
                                      "scopes", "created_at", "expires_at",
                                      "rate",   "jobs",       "cost" };
 enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
+#define ROTATED_MS (UINT64_C(90) * 24 * 3600 * 1000) /* the longest grace */
 
 static uint64_t key_now_ms(void)
 {
@@ -385,6 +386,54 @@ bool quern_key_show(struct quern *quern, const char *id, struct quern_key *key,
            handle_fail(error, &err);
 }
 
+/* A record that has ended is found by its id until keys are listed. */
+static bool check_whole(const struct quern_key *key, const char *id,
+                        struct err *err)
+{
+    return key->id[0] != '\0' ||
+           err_set(err, ERR_REJECT, "unknown_key", "there is no key %.64s", id);
+}
+
+/* Writes the end alone: of a record that was removed just now this is no key
+ * that opens anything, and it ends, too. */
+static bool end_record(struct quern *quern, const struct quern_key *key,
+                       struct view sha256, struct err *err)
+{
+    const struct key place = key_of_hash(quern, sha256);
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    struct command command;
+
+    command_init(&command, "HSET");
+    command_add(&command, key_view(&place));
+    command_add_text(&command, "expires_at");
+    command_add_uint(&command, key->expires_at);
+    reply = key_ask(quern, &command, err);
+    return reply && write_expiry(quern, key, sha256, err);
+}
+
+/* A second rotation would end the first one's successor with the old key.
+ */
+static bool claim_rotation(struct quern *quern, struct view sha256,
+                           struct err *err)
+{
+    const struct key place = place_of_key(quern, "key_rotated", sha256);
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    struct command command;
+
+    command_init(&command, "SET");
+    command_add(&command, key_view(&place));
+    command_add_text(&command, "1");
+    command_add_text(&command, "NX");
+    command_add_text(&command, "PX");
+    command_add_uint(&command, ROTATED_MS);
+    reply = key_ask(quern, &command, err);
+    return reply &&
+           (reply->type != REDIS_REPLY_NIL ||
+            err_set(err, ERR_REJECT, "already_rotated",
+                    "the key was replaced before: it ends, and another one has "
+                    "its place"));
+}
+
 bool quern_key_rotate(struct quern *quern, const char *id, uint64_t grace_ms,
                       struct quern_key *key, char secret[QUERN_KEY],
                       struct quern_error *error)
@@ -395,15 +444,16 @@ bool quern_key_rotate(struct quern *quern, const char *id, uint64_t grace_ms,
     struct err err = { 0 };
 
     if (!key_find(quern, id, &hash, &err) ||
-        !key_load(quern, view_of(hash.text), &old, &err))
+        !key_load(quern, view_of(hash.text), &old, &err) ||
+        !check_whole(&old, id, &err) ||
+        !claim_rotation(quern, view_of(hash.text), &err))
         return handle_fail(error, &err);
     *key = old;
     key->created_at = key_now_ms();
     if (old.expires_at == 0 || old.expires_at > ends_at)
         old.expires_at = ends_at;
     if (!key_write(quern, key, secret, &err) ||
-        !write_record(quern, &old, view_of(hash.text), &err) ||
-        !write_expiry(quern, &old, view_of(hash.text), &err))
+        !end_record(quern, &old, view_of(hash.text), &err))
         return handle_fail(error, &err);
     tell_gateways(quern, &hash);
     return true;

@@ -94,7 +94,7 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
     tab.page.get_by_label("Queue", exact=True).fill("nobody")
     tab.page.keyboard.press("Enter")
     tab.see(short(waits))
-    assert not tab.page.get_by_text(short(drawn)).is_visible()
+    tab.page.get_by_text(short(drawn)).wait_for(state="detached")
     tab.page.reload()  # the filters are in the address
     tab.see(short(waits))
     tab.page.get_by_label("Id, or a part of it").fill(drawn)

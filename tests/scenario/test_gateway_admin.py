@@ -2,12 +2,14 @@
 
 import json
 import re
+import threading
 import time
 
 import pytest
 from command import Command
-from gateway import Gateway, bearer, make_key
-from servers import wait_until
+from gateway import Gateway, bearer, make_key, record
+from held_redis import HeldRedis
+from servers import PATIENCE_S, wait_until
 from stack import Stack
 
 URL = "https://example.com/quern"
@@ -95,6 +97,40 @@ def test_a_replaced_key_works_for_a_day_unless_told(gateway, admin):
     [old] = [row for row in rows if row["key"] == made["key"]]
     assert abs(old["expires_at"] / 1000 - time.time() - 24 * 3600) < 60
     assert works(gateway, made["secret"]) == 200
+
+
+def test_a_key_is_replaced_once(gateway, admin, stack):
+    made = act(gateway, admin, "POST", "/v1/keys", {"tenant": "dan"}, 201)
+    path = f"/v1/keys/{made['key']}/rotate"
+    assert act(gateway, admin, "POST", path, {}, 201)["expires_at"] == 0
+    assert refused(gateway, admin, "POST", path, {})[0] == (400, "already_rotated")
+    ended = act(gateway, admin, "POST", "/v1/keys", {"tenant": "dan", "life_ms": 1}, 201)
+    wait_until(lambda: not stack.db.exists(record(ended["secret"])))
+    path = f"/v1/keys/{ended['key']}/rotate"
+    assert refused(gateway, admin, "POST", path, {})[0] == (404, "unknown_key")
+
+
+def test_a_key_that_is_removed_while_it_is_replaced_stays_removed(stack, admin):
+    """The replacing one has read its record, and writes only its end."""
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url, open=None) as slow:
+        slow.ready()
+        with Gateway(stack.redis.url, open=None) as quick:
+            quick.ready()
+            made = act(quick, admin, "POST", "/v1/keys", {"tenant": "eve"}, 201)
+            way.hold(b"key_rotated")
+            path = f"/v1/keys/{made['key']}"
+            rotate = threading.Thread(
+                target=lambda: slow.json("POST", f"{path}/rotate", {}, **bearer(admin))
+            )
+            rotate.start()
+            assert way.held.wait(PATIENCE_S)
+            act(quick, admin, "DELETE", path)
+            way.let_go()
+            rotate.join()
+            assert works(quick, made["secret"]) == 401
+            assert 0 < stack.db.ttl(record(made["secret"])) <= 24 * 3600
+            quick.drain()
+        slow.drain()
 
 
 def test_no_key_makes_a_wider_one(gateway, admin, stack, quern):

@@ -162,6 +162,8 @@ def test_metadata_and_delete(gateway):
     changed = gateway.json("POST", path, {"metadata": {"b": "2"}})
     assert changed == (200, {**made, "metadata": {"b": "2"}})
     assert gateway.json("GET", path)[1]["metadata"] == {"b": "2"}
+    assert gateway.refusal("POST", path, {})[1:] == ("missing_required_parameter", "metadata")
+    assert gateway.json("GET", path)[1]["metadata"] == {"b": "2"}
     assert gateway.json("DELETE", path) == (
         200,
         {"id": made["id"], "object": "conversation.deleted", "deleted": True},

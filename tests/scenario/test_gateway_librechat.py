@@ -251,12 +251,17 @@ def test_arguments_are_those_of_the_program(ann):
     assert ann.exec(code, args=["a'\"\\", "ü"])["stdout"] == "['a\\'\"\\\\', 'ü'] False\n"
 
 
+@pytest.mark.parametrize("script", ["exit 3", "false", "no-such-command", "if"])
+def test_a_script_that_fails_has_failed(ann, script):
+    assert ann.exec(script, lang="bash")["code"] == 1
+
+
 def test_bash_reads_and_writes_files_as_librechat_s_tools_do(ann):
     [file] = ann.uploaded(("it's/a b.csv", CSV))
     cat = ann.exec("cat '/mnt/data/it'\\''s/a b.csv'", files=[file], lang="bash")
     assert (cat["stdout"], cat["stderr"], cat["files"]) == (CSV.decode(), "", [])
     script = "python3 - <<'PY'\nwith open('/mnt/data/out.txt', 'wb') as f: f.write(b'ab')\nPY\n"
-    wrote = ann.exec(f"{script}echo \"$0 $1 $#\"; ls /none", lang="bash", args=["x y", "z"])
+    wrote = ann.exec(f"{script}echo \"$0 $1 $#\"; ls /none; true", lang="bash", args=["x y", "z"])
     assert wrote["stdout"] == "/tmp/main.sh x y 2\n", wrote
     assert "/none" in wrote["stderr"]
     [out] = wrote["files"]

@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import subprocess
+import threading
 import time
 
 import pytest
@@ -397,6 +398,39 @@ def test_a_body_of_very_many_values_is_refused_before_it_is_read(gateway):
     status, _, answer = gateway.call("POST", "/v1/responses", body, content_type="application/json")
     assert status == 400 and b"values, at most 100000" in answer
     assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions"])
+def test_a_job_that_redis_has_lost_is_no_answer(gateway, stack, path):
+    """A restart without its last writes, say. A client sends the request again."""
+    body = {"model": "default", "input": "a"}
+    if path.endswith("completions"):
+        body = {"model": "default", "messages": [{"role": "user", "content": "a"}]}
+    stack.model.script([{"text": "word " * 100, "chunk_ms": 100}])
+    before = set(stack.db.keys(f"{ROOT}job:*"))
+    answers = []
+    asked = [{}, {"stream": True}]
+    threads = [
+        threading.Thread(
+            target=lambda more=more: answers.append(
+                gateway.call("POST", path, json.dumps({**body, **more}), content_type="application/json")
+            )
+        )
+        for more in asked
+    ]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(set(stack.db.keys(f"{ROOT}job:*")) - before) == 2)
+    time.sleep(0.5)
+    for job in set(stack.db.keys(f"{ROOT}job:*")) - before:
+        id = job.decode().rpartition(":")[2]
+        stack.db.delete(*stack.db.keys(f"{ROOT}*{id}"))
+    for thread in threads:
+        thread.join()
+    [whole] = [data for status, _, data in answers if status == 503]
+    [streamed] = [data for status, _, data in answers if status == 200]
+    assert json.loads(whole)["error"]["code"] == "job_lost"
+    assert b'"job_lost"' in streamed and b"[DONE]" not in streamed, streamed[-300:]
 
 
 def test_a_list_in_a_query_comes_member_by_member(gateway, stack):

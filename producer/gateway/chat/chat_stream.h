@@ -6,8 +6,8 @@
  * usage one without choices follows, and all others have "usage": null. A job
  * that fails ends with {"error": {...}}. Text that became void
  * (response_stream.h) stays: a chat has no way to take it back, so a sentence
- * comes between it and what follows. An answer that must be JSON comes whole, at
- * the end: nothing that was said before it is sent.
+ * comes between it and what follows. An answer that must be JSON comes whole,
+ * at the end: nothing that was said before it is sent.
  *
  * Images come when their code has ended, links to files behind the last text. A
  * link in a text of the model stays as it is: pieces cut it anywhere. */

@@ -16,8 +16,11 @@ static const char *error_type(unsigned int status)
 void openai_refuse(struct api_request *request, unsigned int status,
                    const char *code, const char *param, const char *format, ...)
 {
-    const struct http_pair type = { VIEW("Content-Type"),
-                                    VIEW("application/json") };
+    const struct http_pair headers[] = {
+        { VIEW("Content-Type"), VIEW("application/json") },
+        { VIEW("x-should-retry"), VIEW("false") }, /* of a cancelled job */
+    };
+    bool is_in_vain = code && strcmp(code, "cancelled") == 0;
     CLEANUP(buf_finish) struct buf body = { .max = 4096 };
     char text[512];
     va_list args;
@@ -31,7 +34,8 @@ void openai_refuse(struct api_request *request, unsigned int status,
                                            .param = param,
                                            .code = code },
                      &body);
-    api_request_answer(request, status, &type, 1, buf_view(&body));
+    api_request_answer(request, status, headers, is_in_vain ? 2 : 1,
+                       buf_view(&body));
 }
 
 void openai_refuse_body(struct api_request *request,

@@ -115,6 +115,34 @@ static void answer_container(struct api_request *request)
     api_request_json(request, 200, container_json(&wanted->container));
 }
 
+static void on_made(struct api_request *request, const redisReply *reply)
+{
+    struct err err;
+
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1) {
+        answer_container(request);
+        return;
+    }
+    err_set(&err, ERR_RETRY, "redis_unavailable",
+            "the container was not kept; try again");
+    api_request_refuse(request, &err);
+}
+
+/* Behind what writes it, on the same connection: whether it is there. */
+static void ask_made(struct api_request *request)
+{
+    const struct container_request *wanted = request->state;
+    struct key record =
+        names_container(&request->gateway->names, wanted->container.partition,
+                        "container", view_of(wanted->container.id));
+    struct command command;
+
+    command_init(&command, "EXISTS");
+    command_add(&command, key_view(&record));
+    api_request_call(request, wanted->container.partition, &command, on_made);
+    command_finish(&command);
+}
+
 /* The job that puts files writes the record, too. */
 static void make_container(struct api_request *request, const json_t *ids)
 {
@@ -128,7 +156,7 @@ static void make_container(struct api_request *request, const json_t *ids)
     }
     container_touch(request->gateway, &wanted->container,
                     request->caller.tenant, VIEW(""));
-    answer_container(request);
+    ask_made(request);
 }
 
 void containers_create(struct api_request *request)

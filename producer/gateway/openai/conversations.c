@@ -26,7 +26,8 @@ struct talk {
     char removed[CONVERSATION_VALUE_BYTES - 64]; /* ":" and the places of items
                                                     that go; "": none */
     struct blob_writer writer;
-    bool changes; /* the request wants the next turn */
+    bool changes;        /* the request wants the next turn */
+    bool needs_metadata; /* it is what the request changes */
     void (*found)(struct api_request *request);
     void (*known)(struct api_request *request);
 };
@@ -117,6 +118,7 @@ static bool talk_read_body(struct api_request *request,
     struct body_value root = body_root(body, &error);
     json_t *items = json_object_get(body, "items");
     bool good = body && body_check_names(&root, names) &&
+                (!talk->needs_metadata || body_require(&root, "metadata")) &&
                 read_metadata(&root, &talk->log.metadata);
 
     if (good && json_array_size(items) > 0)
@@ -400,6 +402,7 @@ static void update_found(struct api_request *request)
 
     json_decref(talk->log.metadata);
     talk->log.metadata = NULL;
+    talk->needs_metadata = true;
     if (talk_read_body(request, names))
         conversation_log_write(request, show_talk);
 }

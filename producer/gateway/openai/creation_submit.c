@@ -111,7 +111,7 @@ static void on_standing_asked(struct api_request *request,
     if (creation->repeated.text[0] == '\0' &&
         !is_asked_again(creation, asked)) {
         json_decref(asked);
-        openai_refuse(request, 409, "idempotency_key_reused", "",
+        openai_refuse(request, 409, "idempotency_key_reused", NULL,
                       "the Idempotency-Key names another request: use a new "
                       "key for each");
         return;

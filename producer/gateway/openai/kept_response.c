@@ -270,6 +270,13 @@ static void on_state(struct api_request *request, const redisReply *reply)
     struct kept_response *kept = request->state;
     struct command command;
 
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+        reply_view(reply->element[0]).len == 0) {
+        openai_refuse(request, 503, "job_lost", NULL,
+                      "Redis has lost the job of the response: send the "
+                      "request again");
+        return;
+    }
     kept_response_take(kept, reply);
     kept_response_ask_result(kept, &command);
     api_request_call(request, kept_response_partition(kept), &command,

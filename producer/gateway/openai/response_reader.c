@@ -32,6 +32,7 @@ struct response_reader {
     struct http_stream *stream; /* NULL: the client has gone */
     struct job_follower *follower;
     int64_t after;
+    uint64_t sequence; /* of the last wire event */
     bool foreground;
     bool has_events;     /* something of the job's events was there */
     uint64_t last;       /* seq of the job's last event; 0: it has not ended */
@@ -78,6 +79,7 @@ static void on_wire(void *owner, uint64_t sequence, const char *type,
 {
     struct response_reader *reader = owner;
 
+    reader->sequence = sequence;
     if ((int64_t)sequence <= reader->after)
         return;
     if (reader->kept->is_chat) {
@@ -95,11 +97,29 @@ static void reader_end(struct response_reader *reader)
     reader_free(reader);
 }
 
+/* A stream that only ended would look like a whole one. */
+static void send_error(struct response_reader *reader)
+{
+    static const char message[] = "the response is not to be had any more: "
+                                  "Redis is away, or has lost its job";
+    json_t *json =
+        reader->kept->is_chat
+            ? json_pack("{s:{s:s, s:s, s:n, s:s}}", "error", "message", message,
+                        "type", "server_error", "param", "code", "job_lost")
+            : json_pack("{s:s, s:s, s:s, s:n, s:I}", "type", "error", "code",
+                        "job_lost", "message", message, "param",
+                        "sequence_number", (json_int_t)reader->sequence + 1);
+
+    send_json(reader, reader->kept->is_chat ? VIEW("") : VIEW("error"), json);
+    json_decref(json);
+}
+
 static void reader_break_off(struct response_reader *reader,
                              const struct err *why)
 {
     log_line("response.failed", "{s:s, s:s}", "job", reader->kept->job, "why",
              why->text);
+    send_error(reader);
     if (reader->stream)
         http_stream_end(reader->stream);
     reader_free(reader);

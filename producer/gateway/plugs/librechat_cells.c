@@ -47,14 +47,18 @@ static json_t *bash_cell(const json_t *script, const json_t *args)
                         "with open('/tmp/main.sh', 'w') as script:\n"
                         "    script.write("));
     write_literal(&code, script);
-    buf_add(&code, VIEW(")\n"
-                        "try:\n"
-                        "    subprocess.run(['bash', script.name] + "));
+    buf_add(&code,
+            VIEW(")\n"
+                 "try:\n"
+                 "    script = subprocess.run(['bash', script.name] + "));
     write_literal(&code, args);
     buf_add(&code, VIEW(", stdin=subprocess.DEVNULL)\n"
                         "except FileNotFoundError:\n"
                         "    print('there is no bash here: use Python', "
-                        "file=sys.stderr)\n"));
+                        "file=sys.stderr)\n"
+                        "else:\n"
+                        "    if script.returncode != 0:\n"
+                        "        sys.exit(script.returncode)\n"));
     return json_stringn(code.data, code.len);
 }
 
