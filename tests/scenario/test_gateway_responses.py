@@ -433,6 +433,18 @@ def test_a_job_that_redis_has_lost_is_no_answer(gateway, stack, path):
     assert b'"job_lost"' in streamed and b"[DONE]" not in streamed, streamed[-300:]
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_model_that_refuses_quern_is_no_fault_of_the_client(gateway, stack, status):
+    """Nor does the client see what the endpoint says of the operator's key."""
+    refusal = {"status": status, "body": {"error": {"message": "Incorrect key sk-secret123"}}}
+    stack.model.script([refusal])
+    error = create(gateway, input=f"who are you {status}")["error"]
+    assert error["code"] == "server_error" and "sk-secret" not in error["message"], error
+    stack.model.script([{**refusal, "status": 400}])
+    error = create(gateway, input="who are you")["error"]
+    assert error["code"] == "invalid_prompt", error
+
+
 def test_a_list_in_a_query_comes_member_by_member(gateway, stack):
     stack.model.script([{"text": "one"}])
     id = create(gateway, input="a")["id"]

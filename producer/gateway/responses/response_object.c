@@ -74,6 +74,26 @@ int response_end(const struct response_state *state)
                : state->state;
 }
 
+/* The endpoint has refused quern itself: its key, or its quota. The sentence of
+ * the consumer has the status; the endpoint's own words may have parts of a
+ * key.
+ */
+static bool is_of_operator(const struct response_state *state)
+{
+    static const char *const statuses[] = { ": HTTP 401", ": HTTP 402",
+                                            ": HTTP 403", ": HTTP 407",
+                                            ": HTTP 429" };
+    struct view said = state->error_message;
+
+    if (!view_is(state->error_code, "model_rejected"))
+        return false;
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+        if (said.len > 0 &&
+            memmem(said.data, said.len, statuses[i], strlen(statuses[i])))
+            return true;
+    return false;
+}
+
 /* Words that clients know. A reader in a client takes server_error for a fault
  * that may pass, and sends the request again: so what another request would not
  * change is invalid_prompt. */
@@ -82,8 +102,9 @@ static const char *error_word(const struct response_state *state)
     if (view_is(state->error_code, "tenant_budget") ||
         view_is(state->error_code, "queue_full"))
         return "rate_limit_exceeded";
-    return view_is(state->error_kind, "reject") ? "invalid_prompt"
-                                                : "server_error";
+    return view_is(state->error_kind, "reject") && !is_of_operator(state)
+               ? "invalid_prompt"
+               : "server_error";
 }
 
 static json_t *error_of(const struct response_state *state)
@@ -92,8 +113,12 @@ static json_t *error_of(const struct response_state *state)
 
     if (response_end(state) != STATE_FAILED)
         return json_null();
-    buf_printf(&text, "%.*s: %.*s", VIEW_ARG(state->error_code),
-               VIEW_ARG(view_head(state->error_message, 3000)));
+    if (is_of_operator(state))
+        buf_printf(&text, "model_rejected: the model's endpoint refuses this "
+                          "service; your request is not the reason");
+    else
+        buf_printf(&text, "%.*s: %.*s", VIEW_ARG(state->error_code),
+                   VIEW_ARG(view_head(state->error_message, 3000)));
     return json_pack("{s:s, s:s, s:s%}", "type", error_word(state), "code",
                      error_word(state), "message", text.data ? text.data : "",
                      text.len);
