@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-enum { CALL_MS = 10000 }; /* of one call of libquern */
-
 struct work_item {
     struct work_item *next;
     struct work_job job;
@@ -70,7 +68,7 @@ static struct quern *open_handle(const struct gateway *gateway)
         .sentinel_password = settings->sentinel_password,
         .durability = "async",
         .role = "gateway-work",
-        .timeout_ms = CALL_MS,
+        .timeout_ms = settings->redis_ms,
     };
     struct quern *quern = quern_open(&options, NULL);
 

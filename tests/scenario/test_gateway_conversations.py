@@ -87,7 +87,8 @@ def test_items_are_added(gateway, stack):
     assert [i["id"] for i in found] == [
         i["id"] for i in (*added["data"], *more["data"])
     ]
-    for body, param in [({}, "items"), ({"items": [{"role": "x"}]}, "input[0].role")]:
+    given = [{"role": "user", "content": "a"}]
+    for body, param in [({}, "items"), ({"items": [{"role": "x"}]}, "items[0].role"), ({"items": given * 21}, "items")]:
         status, code, wrong = gateway.refusal("POST", path, body)
         assert status == 400 and wrong == param
 

@@ -1,10 +1,14 @@
 """A master, its replica and three sentinels: the master is found, and found
 again when it is another one."""
 
+import concurrent.futures
+import json
 import signal
+import time
 
 import pytest
 from command import Command
+from gateway import Gateway
 from servers import Process, RedisSentinels, binary, wait_until
 from stack import Stack
 
@@ -63,6 +67,44 @@ def test_a_master_dies_and_another_takes_over(sentinels, stack, quern):
     for job in jobs:
         done(quern, job)
     assert sentinels.master() is not master
+    sentinels.start()
+    master.wait_in_step()
+    wait_until(sentinels.is_whole, what="the sentinels see all")
+
+
+def ask_until_answered(gateway, prompt):
+    """As OpenAI's clients do: the same request once more, with a number."""
+    for tries in range(200):
+        given = {"content_type": "application/json", "x_stainless_retry_count": str(tries)}
+        try:
+            body = json.dumps({"input": prompt})
+            status, _, answer = gateway.call("POST", "/v1/responses", body, **given)
+        except OSError:
+            status = 0
+        if status == 200:
+            return json.loads(answer)
+        time.sleep(0.3)
+    raise AssertionError(f"{prompt}: never answered, {answer}")
+
+
+def test_a_failover_in_the_middle_of_requests(sentinels, stack):
+    """Each is answered, and is one job."""
+    stack.model.script([{"text": "said", "delay_ms": 300}])
+    stack.consumer()
+    with Gateway(sentinels.url, sentinel_password="guard") as gateway:
+        gateway.ready()
+        prompts = [f"request {n}" for n in range(24)]
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            asked = [pool.submit(ask_until_answered, gateway, prompt) for prompt in prompts]
+            wait_until(lambda: sum(one.done() for one in asked) >= 6, what="some answers")
+            master = sentinels.master()
+            sentinels.kill()
+            answers = [one.result() for one in asked]
+        assert {answer["status"] for answer in answers} == {"completed"}
+        assert len({answer["id"] for answer in answers}) == len(prompts)
+        jobs = sentinels.client().keys("quern:{000}:job:*")
+        assert len(jobs) == len(prompts), "a request is two jobs"
+        gateway.drain()
     sentinels.start()
     master.wait_in_step()
     wait_until(sentinels.is_whole, what="the sentinels see all")

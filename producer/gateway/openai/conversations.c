@@ -16,7 +16,12 @@
 #include "schemas/redis/blob.h"
 #include "schemas/redis/reply.h"
 
-enum { MOST_METADATA_PAIRS = 16, METADATA_NAME = 64, METADATA_VALUE = 512 };
+enum {
+    MOST_METADATA_PAIRS = 16,
+    METADATA_NAME = 64,
+    METADATA_VALUE = 512,
+    MOST_ITEMS = 20, /* of a request */
+};
 
 /* The state of a request. */
 struct talk {
@@ -108,6 +113,19 @@ static json_t *read_items(json_t *items, struct body_error *error)
     return messages;
 }
 
+/* "input[0].role" of the request that was read is "items[0].role" of this one.
+ */
+static void name_items(struct body_error *error)
+{
+    static const char read[] = "input", given[] = "items";
+    const size_t len = sizeof(given) - 1;
+
+    if (strncmp(error->param, read, len) == 0)
+        memcpy(error->param, given, len);
+    if (strncmp(error->message, read, len) == 0)
+        memcpy(error->message, given, len);
+}
+
 /* False: refused. */
 static bool talk_read_body(struct api_request *request,
                            const char *const *names)
@@ -116,13 +134,20 @@ static bool talk_read_body(struct api_request *request,
     struct body_error error = { 0 };
     json_t *body = body_parse(request->body, &error);
     struct body_value root = body_root(body, &error);
-    json_t *items = json_object_get(body, "items");
+    struct body_value list = body_member(&root, "items");
+    json_t *items = list.json;
     bool good = body && body_check_names(&root, names) &&
                 (!talk->needs_metadata || body_require(&root, "metadata")) &&
                 read_metadata(&root, &talk->log.metadata);
 
-    if (good && json_array_size(items) > 0)
-        good = (talk->added = read_items(items, &error)) != NULL;
+    if (good && json_array_size(items) > MOST_ITEMS)
+        good = body_refuse(&list, "invalid_value", "has %zu items, at most %d",
+                           json_array_size(items), MOST_ITEMS);
+    if (good && json_array_size(items) > 0 &&
+        !(talk->added = read_items(items, &error))) {
+        name_items(&error);
+        good = false;
+    }
     json_decref(body);
     if (!good)
         openai_refuse_body(request, &error);
