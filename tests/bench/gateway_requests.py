@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 
-import servers
 from gateway import Gateway
 from harness import BENCH, OWN, Row, Turn, first_line, percentiles, redis_version
 from harness import delay_rows

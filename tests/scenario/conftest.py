@@ -6,6 +6,7 @@ import signal
 import pytest
 from command import Command
 from executor_client import Executor
+from gateway import Gateway
 from hosts import hosts
 from library import Library
 from servers import RedisServer
@@ -116,3 +117,12 @@ def stack(profile):
     with Stack(profile=profile) as stack:
         stack.consumer()
         yield stack
+
+
+@pytest.fixture(scope="module")
+def gateway(stack, request):
+    """With the settings GATEWAY of the module."""
+    with Gateway(stack.redis.url, **getattr(request.module, "GATEWAY", {})) as gateway:
+        gateway.ready()
+        yield gateway
+        gateway.drain()

@@ -9,6 +9,7 @@ from gateway import Gateway, bearer, record
 from servers import wait_until
 from stack import Stack
 
+GATEWAY = {"open": None, "key_cache_time": "100ms"}
 REMOVED = "quern:{quern:fleet}:keys_removed"
 USED = "quern:{quern:fleet}:keys_used"
 
@@ -18,14 +19,6 @@ def stack():
     with Stack(executor=False) as stack:
         stack.consumer()
         yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, open=None, key_cache_time="100ms") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 @pytest.fixture

@@ -5,24 +5,9 @@ import json
 
 import pytest
 from gateway import Gateway
-from stack import Stack, call_of, job_id
+from stack import call_of, job_id
 
 NOBODY = "00000000-0000-7000-8000-000000000000"
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def submit(gateway, **job):

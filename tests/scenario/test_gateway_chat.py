@@ -6,31 +6,16 @@ import socket
 import time
 
 import pytest
-from gateway import Gateway
 from servers import wait_until
-from stack import ROOT, Stack, call_of
+from stack import ROOT, call_of
 
+GATEWAY = {"foreground_grace": "200ms"}
 PATH = "/v1/chat/completions"
 WEATHER = {
     "type": "function",
     "function": {"name": "get_weather", "parameters": {"type": "object"}},
 }
 ASK = [{"role": "user", "content": "go"}]
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, foreground_grace="200ms") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def chat(gateway, **request):

@@ -12,7 +12,7 @@ import uuid
 import pytest
 from gateway import Gateway, bearer, make_key
 from servers import PATIENCE_S, binary
-from stack import Stack, call_of
+from stack import call_of
 from test_gateway_chat import chunks, text_of
 from test_gateway_files import png
 from test_gateway_responses import make_certificate
@@ -25,21 +25,6 @@ display(Image(base64.b64decode({png()!r})))
 """
 WRITE = "open('data.csv', 'w').write('a,b'); open('other.txt', 'w').write('other')"
 LINK = r"http://[^/]+/v1/links/[\w-]+"
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def run(code, id="c1"):

@@ -20,21 +20,6 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY4
 DRAW = f"import base64\ndisplay({{'image/png': base64.b64decode('{PNG}')}}, raw=True)"
 
 
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
-
-
 def make(gateway, **more):
     status, answer = gateway.json("POST", "/v1/containers", {"name": "lab", **more})
     assert status == 200, answer

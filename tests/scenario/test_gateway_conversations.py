@@ -10,6 +10,7 @@ from servers import PATIENCE_S, wait_until
 from stack import Stack
 from test_gateway_responses import create, job_of, texts
 
+GATEWAY = {"foreground_grace": "200ms"}
 WEEK_S = 7 * 24 * 3600
 
 
@@ -18,14 +19,6 @@ def stack():
     with Stack(executor=False) as stack:
         stack.consumer()
         yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, foreground_grace="200ms") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def make(gateway, **request):

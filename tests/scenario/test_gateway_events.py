@@ -17,13 +17,6 @@ from stack import ROOT, Stack, job_id
 LAST = ("job.completed", "job.incomplete", "job.failed", "job.cancelled")
 
 
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
 @pytest.fixture
 def gateway(stack):
     with Gateway(stack.redis.url) as gateway:

@@ -9,9 +9,9 @@ import struct
 import zlib
 
 import pytest
-from gateway import Gateway
 from servers import wait_until
-from stack import Stack
+
+GATEWAY = {"blob_memory": "128M"}
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 CELL = f"""
@@ -29,21 +29,6 @@ class Drawing:
         return {SVG!r}
 display(Picture(), Drawing())
 """
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, blob_memory="128M") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def png():

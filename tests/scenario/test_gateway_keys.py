@@ -5,10 +5,11 @@ import json
 import time
 
 import pytest
-from gateway import bearer, checked, Gateway, LETTERS, make_key, record
+from gateway import bearer, checked, Gateway, make_key, record
 from servers import Process, binary, wait_until
 from stack import Stack
 
+GATEWAY = {"open": None, "key_cache_time": "1s"}
 PASS = {"prompt": "x", "queue": "nobody"}
 
 
@@ -20,14 +21,6 @@ def basic(text):
 def stack():
     with Stack(executor=False) as stack:
         yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, open=None, key_cache_time="1s") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def test_a_key_opens_what_its_scopes_name(gateway, stack):

@@ -7,9 +7,10 @@ import re
 import time
 
 import pytest
-from gateway import Gateway, make_key
-from stack import Stack
+from gateway import make_key
 from test_gateway_openai_files import LIST, asking, call_of, form, part
+
+GATEWAY = {"open": None}
 
 BASE = "/v1/librechat"
 ID = re.compile(r"[A-Za-z0-9_-]{21}")  # LibreChat takes no other ids
@@ -23,21 +24,6 @@ open('/mnt/data/chart.png', 'wb').write(png)
 os.makedirs('/mnt/data/out/deep', exist_ok=True)
 open('/mnt/data/out/deep/report.txt', 'w').write('3 in Berlin')
 """
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, open=None) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 class Client:

@@ -15,8 +15,10 @@ import uuid
 import pytest
 from gateway import Gateway, bearer, make_key
 from servers import RedisServer, wait_until
-from stack import Stack, job_id
+from stack import job_id
 from test_gateway_files import png
+
+GATEWAY = {"open": None}
 
 SECRET = "quern:{quern:fleet}:link_secret"
 LABEL = b"quern link to a file of a job\0"
@@ -32,21 +34,6 @@ class Picture:
         return {{'image/png': {png()!r}, 'text/html': '<b>x</b>'}}
 display(Picture())
 """
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, open=None) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 @pytest.fixture(scope="module")

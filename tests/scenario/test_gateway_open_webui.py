@@ -11,11 +11,12 @@ import base64
 import json
 import re
 
-import pytest
-from gateway import Gateway, bearer, make_key
+from gateway import bearer, make_key
 from servers import wait_until
-from stack import Stack, call_of
+from stack import call_of
 from test_gateway_files import png
+
+GATEWAY = {"open": None, "public_url": "https://ai.example"}
 
 USER = {
     "x_openwebui_user_name": "Ann%20B",
@@ -43,21 +44,6 @@ display(Image(base64.b64decode({png()!r})))
 open('table.csv', 'w').write('a,b')
 """
 LINK = r"https://ai\.example/v1/links/[\w-]+"
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, open=None, public_url="https://ai.example") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 class OpenWebui:

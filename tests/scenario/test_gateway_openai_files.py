@@ -12,16 +12,9 @@ import time
 import pytest
 from gateway import Gateway, bearer, frees_at_once, make_key
 from servers import PATIENCE_S, RedisServer, wait_until
-from stack import Stack, call_of
+from stack import call_of
 
 MIB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
 
 
 @pytest.fixture(scope="module")

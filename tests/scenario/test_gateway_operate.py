@@ -5,24 +5,8 @@ import json
 import pytest
 from gateway import Gateway
 from servers import wait_until
-from stack import Stack
 
 TENANT = "acme"
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 @pytest.fixture(scope="module")

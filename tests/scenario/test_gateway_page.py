@@ -6,16 +6,8 @@ import json
 
 import pytest
 from gateway import Gateway, bearer, make_key, record
-from stack import Stack
 
 OWN = {"x_quern_page": "1"}  # as the page's own requests have it
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
 
 
 @pytest.fixture(scope="module")

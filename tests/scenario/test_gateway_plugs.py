@@ -8,22 +8,8 @@ import time
 
 import pytest
 from gateway import Gateway, make_key
-from stack import Stack
 
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, foreground_grace="100ms") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
+GATEWAY = {"foreground_grace": "100ms"}
 
 
 def run(gateway, **body):

@@ -1,27 +1,12 @@
 """item_reference in the input of POST /v1/responses: an item of an earlier response,
 by its id, with a real Redis and a real consumer."""
 
-import pytest
 from gateway import Gateway, bearer, make_key
-from stack import ROOT, Stack, call_of
+from stack import ROOT, call_of
 from test_gateway_responses import CODE, WEATHER, create, job_of, texts
 
+GATEWAY = {"foreground_grace": "200ms"}
 ASK = {"role": "user", "content": "And now?"}
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, foreground_grace="200ms") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def reference(id):

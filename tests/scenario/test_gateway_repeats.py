@@ -9,17 +9,10 @@ import pytest
 from gateway import Gateway
 from held_redis import HeldRedis
 from servers import PATIENCE_S, wait_until
-from stack import Stack, call_of, job_id
+from stack import call_of, job_id
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 SLOW = {"text": "word " * 8, "chunk_ms": 200}
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
 
 
 @pytest.fixture

@@ -14,26 +14,12 @@ import pytest
 from gateway import Gateway
 from held_redis import HeldRedis
 from servers import binary, wait_until
-from stack import ROOT, Stack, call_of
+from stack import ROOT, call_of
 
+GATEWAY = {"foreground_grace": "200ms"}
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 PATTERN = {"type": "object", "properties": {"a": {"pattern": "x"}}}
 WEATHER = {"type": "function", "name": "get_weather", "parameters": {"type": "object"}}
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, foreground_grace="200ms") as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 def create(gateway, status=200, **request):

@@ -8,14 +8,12 @@ none is ever submitted.
 import contextlib
 import json
 import resource
-import selectors
 import socket
 import time
 
 import pytest
 import smuggled
 from gateway import Gateway, frees_at_once
-from servers import wait_until
 from stack import ROOT, Stack
 
 JOB = json.dumps({"kind": "code", "cells": ["1"]}).encode()
@@ -35,14 +33,6 @@ IDLE_BYTES = 4096  # of memory, for each connection that only waits
 def stack():
     with Stack() as stack:
         yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 @pytest.fixture(autouse=True)

@@ -9,12 +9,12 @@ import statistics
 import time
 
 import pytest
-from gateway import Gateway, bearer, make_key
+from gateway import bearer, make_key
 from servers import SOURCE
-from stack import Stack
 from test_gateway_containers import DRAW
 from test_gateway_openai_files import FORM, PURPOSE, form, part
 
+GATEWAY = {"open": None}
 TIMES = 50
 SLOWER = 3  # times another median: more would tell that there is something
 DOCUMENT = os.path.join(SOURCE, "producer", "gateway", "openapi.json")
@@ -78,21 +78,6 @@ def routes():
 ROUTES = list(routes())
 OTHERS = (["operate"], ["admin"])  # scopes that tenants' keys do not have
 FOR_TENANTS = [r for r in ROUTES if r[2] not in OTHERS]
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
-
-
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, open=None) as gateway:
-        gateway.ready()
-        yield gateway
-        gateway.drain()
 
 
 @pytest.fixture(scope="module")

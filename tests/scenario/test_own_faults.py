@@ -8,16 +8,9 @@ import pytest
 from command import Command
 from hosts import hosts
 from servers import SOURCE
-from stack import ROOT, Stack
+from stack import ROOT
 
 DAY_S = 24 * 3600
-
-
-@pytest.fixture(scope="module")
-def stack():
-    with Stack() as stack:
-        stack.consumer()
-        yield stack
 
 
 def ask(stack, *words):
