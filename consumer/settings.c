@@ -7,9 +7,9 @@
 #include "consumer/conversation/links.h"
 #include "consumer/conversation/request_image.h"
 #include "schemas/message/limits.h"
-#include "schemas/redis/address.h"
 #include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
+#include "schemas/redis/rows.h"
 
 #define AT(member) offsetof(struct consumer_settings, member)
 #define MIB (UINT64_C(1) << 20)
@@ -30,29 +30,10 @@ static bool check_durability(const char *text, struct err *err)
 }
 
 static const struct setting rows[] = {
-    { .name = "redis-url",
-      .variable = "REDIS_URL",
-      .group = "Redis",
-      .type = SETTING_SECRET,
-      .offset = AT(redis.url),
-      .normal = "",
-      .normally = "none, it has to be given",
-      .value = "URL",
-      .check = address_check,
-      .about = "Where Redis is: redis://[user[:password]@]host[:port][/db], "
-               "unix:///path, redis+sentinel://host,host/master or "
-               "redis+cluster://host,host; rediss: with TLS." },
-    { .name = "sentinel-password",
-      .type = SETTING_SECRET,
-      .offset = AT(redis.sentinel_password),
-      .normal = "",
-      .about = "The password of the sentinels themselves." },
-    { .name = "prefix",
-      .type = SETTING_TEXT,
-      .offset = AT(redis.prefix),
-      .normal = "quern:",
-      .check = names_check_prefix,
-      .about = "What every key of this fleet begins with." },
+    REDIS_URL_ROW(AT(redis.url), .normal = "",
+                  .normally = "none, it has to be given"),
+    REDIS_SENTINEL_PASSWORD_ROW(AT(redis.sentinel_password)),
+    REDIS_PREFIX_ROW(AT(redis.prefix)),
     { .name = "durability",
       .type = SETTING_TEXT,
       .offset = AT(redis.durability),

@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "schemas/redis/address.h"
-#include "schemas/redis/names.h"
+#include "schemas/redis/rows.h"
 
 #define AT(member) offsetof(struct deliver_settings, member)
 
@@ -52,28 +51,9 @@ static bool check_retries(const char *text, struct err *err)
 }
 
 static const struct setting rows[] = {
-    { .name = "redis-url",
-      .variable = "REDIS_URL",
-      .group = "Redis",
-      .type = SETTING_SECRET,
-      .offset = AT(redis_url),
-      .normal = "redis://127.0.0.1:6379",
-      .value = "URL",
-      .check = address_check,
-      .about = "Where Redis is: redis://[user[:password]@]host[:port][/db], "
-               "unix:///path, redis+sentinel://host,host/master or "
-               "redis+cluster://host,host; rediss: with TLS." },
-    { .name = "sentinel-password",
-      .type = SETTING_SECRET,
-      .offset = AT(sentinel_password),
-      .normal = "",
-      .about = "The password of the sentinels themselves." },
-    { .name = "prefix",
-      .type = SETTING_TEXT,
-      .offset = AT(prefix),
-      .normal = "quern:",
-      .check = names_check_prefix,
-      .about = "What every key of this fleet begins with." },
+    REDIS_URL_ROW(AT(redis_url), .normal = "redis://127.0.0.1:6379"),
+    REDIS_SENTINEL_PASSWORD_ROW(AT(sentinel_password)),
+    REDIS_PREFIX_ROW(AT(prefix)),
     { .name = "redis-timeout",
       .type = SETTING_TIME,
       .offset = AT(redis_ms),
