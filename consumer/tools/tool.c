@@ -12,6 +12,7 @@
 
 #include "consumer/model/entry.h"
 #include "consumer/tools/tool_host.h"
+#include "schemas/json/output_schema.h"
 #include "schemas/service/alarm.h"
 
 struct tool_call {
@@ -122,24 +123,6 @@ bool parameters_check(const json_t *parameters, struct err *err)
 
 /* --------------------------------------------------------------- arguments */
 
-static bool is_of_type(const json_t *value, const char *type)
-{
-    if (strcmp(type, "string") == 0)
-        return json_is_string(value);
-    if (strcmp(type, "integer") == 0)
-        return json_is_integer(value);
-    if (strcmp(type, "number") == 0)
-        return json_is_number(value);
-    if (strcmp(type, "boolean") == 0)
-        return json_is_boolean(value);
-    if (strcmp(type, "array") == 0)
-        return json_is_array(value);
-    if (strcmp(type, "object") == 0)
-        return json_is_object(value);
-    /* A type that JSON Schema does not know restricts nothing. */
-    return strcmp(type, "null") != 0 || json_is_null(value);
-}
-
 /* Checks type (a name, or a list of them) and enum. The tool itself refuses
  * what violates any other rule of the schema. */
 static bool fits(const json_t *value, const json_t *schema)
@@ -149,11 +132,12 @@ static bool fits(const json_t *value, const json_t *schema)
     size_t i;
     json_t *one;
     bool good = !json_is_array(type);
-    if (json_is_string(type) && !is_of_type(value, json_string_value(type)))
+    if (json_is_string(type) &&
+        !json_is_of_type(value, json_string_value(type)))
         return false;
     json_array_foreach(type, i, one)
-        good |=
-            json_is_string(one) && is_of_type(value, json_string_value(one));
+        good |= json_is_string(one) &&
+                json_is_of_type(value, json_string_value(one));
     if (!good || !json_is_array(allowed))
         return good;
     json_array_foreach(allowed, i, one)

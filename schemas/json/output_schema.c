@@ -115,17 +115,16 @@ static bool schema_is_whole_number(const json_t *value)
     enum { EXACT = 1 << 30 };
     double real = json_real_value(value);
     double most = (double)EXACT * (double)EXACT;
-    return json_is_integer(value) ||
-           (json_is_real(value) && real > -most && real < most &&
-            (double)(int64_t)real == real);
+    return json_is_real(value) && real > -most && real < most &&
+           (double)(int64_t)real == real;
 }
 
-static bool is_of_type(const json_t *value, const char *type)
+bool json_is_of_type(const json_t *value, const char *type)
 {
     if (strcmp(type, "string") == 0)
         return json_is_string(value);
     if (strcmp(type, "integer") == 0)
-        return schema_is_whole_number(value);
+        return json_is_integer(value);
     if (strcmp(type, "number") == 0)
         return json_is_number(value);
     if (strcmp(type, "boolean") == 0)
@@ -134,7 +133,14 @@ static bool is_of_type(const json_t *value, const char *type)
         return json_is_array(value);
     if (strcmp(type, "object") == 0)
         return json_is_object(value);
-    return json_is_null(value);
+    return strcmp(type, "null") != 0 || json_is_null(value);
+}
+
+/* JSON Schema says that 1.0 is an integer, too. */
+static bool is_of_type(const json_t *value, const char *type)
+{
+    return json_is_of_type(value, type) ||
+           (strcmp(type, "integer") == 0 && schema_is_whole_number(value));
 }
 
 static bool fits_schema(struct schema_check *check,

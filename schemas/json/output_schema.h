@@ -36,4 +36,8 @@ json_t *output_schema_read(const msgpack_object *value, struct err *err);
 bool output_schema_fits(const json_t *schema, const json_t *value,
                         struct err *err);
 
+/* Of a name of JSON Schema's types. An integer is what JSON writes as one, so
+ * that 1.0 is none; a name that JSON Schema does not know restricts nothing. */
+bool json_is_of_type(const json_t *value, const char *type);
+
 #endif
