@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from gateway import Gateway, make_key
 from pypi import python_with
-from servers import free_ports
+from servers import free_ports, wait_until
 from stack import Stack, call_of
 from tab import Tab
 
@@ -533,8 +533,8 @@ def test_a_conversation_branches_at_a_step(tab, gateway, stack):
     tab.page.get_by_role("link", name="Jobs").click()
     tab.open(f"job/{job}")
     tab.page.get_by_role("link", name="Ask it again").click()
-    tab.page.get_by_label("Question").wait_for()
-    tab.page.wait_for_function("document.getElementById('text').value === 'sum up'")
+    question = tab.page.get_by_label("Question")
+    wait_until(lambda: question.input_value() == "sum up")
 
 
 def test_a_queue_is_paused_and_emptied(tab, gateway, stack):
