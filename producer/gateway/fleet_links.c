@@ -105,6 +105,13 @@ static uint64_t answer_ms(const struct fleet_link *one)
     return one->all->place.redis_ms;
 }
 
+/* done: NULL: nobody wants to know (fleet_links_tell()). */
+static void refuse_call(const struct waiting_call *call, const struct err *why)
+{
+    if (call->done)
+        call->done(call->owner, NULL, why);
+}
+
 static void send_waiting(struct fleet_link *one)
 {
     static const struct err lost = { ERR_RETRY, "redis_unavailable",
@@ -115,7 +122,7 @@ static void send_waiting(struct fleet_link *one)
         next = call->next;
         if (!link_send(one->link, &call->command, answer_ms(one), call->done,
                        call->owner))
-            call->done(call->owner, NULL, &lost);
+            refuse_call(call, &lost);
         free(call);
     }
 }
@@ -125,7 +132,7 @@ static void fail_waiting(struct fleet_link *one, const struct err *why)
     for (struct waiting_call *call = take_waiting(one), *next; call;
          call = next) {
         next = call->next;
-        call->done(call->owner, NULL, why);
+        refuse_call(call, why);
         free(call);
     }
 }
