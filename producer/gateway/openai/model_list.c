@@ -4,13 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRESH_MS = 1000 };
+enum {
+    FRESH_MS = 1000,      /* a name that is not on it is not looked for again */
+    NAMED_MS = 60 * 1000, /* a name that is on it counts */
+    LOOK_MS = 10 * 1000,  /* a look may take */
+};
 
 struct model_list {
     json_t *names;  /* without doubles, in the order of the reports */
     size_t silent;  /* consumers that have not said their models */
     size_t telling; /* those that have */
     uint64_t taken; /* the loop's clock; 0: never */
+    uint64_t asked; /* when one was told last that the list is old */
 };
 
 void model_look_run(struct model_look *look, struct quern *quern)
@@ -91,9 +96,16 @@ bool model_list_has(const struct model_list *list, const char *name)
     return list->telling == 0 || list->silent > 0 || list_names(list, name);
 }
 
-bool model_list_knows(const struct model_list *list, const char *name,
-                      uint64_t now)
+bool model_list_knows(struct model_list *list, const char *name, uint64_t now)
 {
-    return list_names(list, name) ||
-           (list->taken > 0 && now < list->taken + FRESH_MS);
+    bool is_new = list->taken > 0 && now < list->taken + FRESH_MS;
+    bool is_old = now >= list->taken + NAMED_MS;
+
+    if (is_new || !list_names(list, name))
+        return is_new;
+    if (is_old && now >= list->asked + LOOK_MS) {
+        list->asked = now;
+        return false;
+    }
+    return true;
 }

@@ -4,7 +4,7 @@
  *   thread: model_look_run() --> loop: model_list_take() --> model_list_has()
  *
  * The list is remembered, so a request that names a model asks Redis only when
- * the list does not have it. */
+ * the list does not have it, or is old. */
 #ifndef PRODUCER_GATEWAY_OPENAI_MODEL_LIST_H
 #define PRODUCER_GATEWAY_OPENAI_MODEL_LIST_H
 
@@ -31,8 +31,9 @@ const json_t *model_list_names(const struct model_list *list);
 /* True also while no consumer has reported, or one has not said its models: the
  * job then waits for whom it finds. */
 bool model_list_has(const struct model_list *list, const char *name);
-/* The list can be asked: it has the name, or was read a moment ago. */
-bool model_list_knows(const struct model_list *list, const char *name,
-                      uint64_t now);
+/* The list can be asked: it was read a moment ago, or has the name and was read
+ * within a minute. False: the caller reads it; of many that come after a minute
+ * one does, and the others go by what was known. */
+bool model_list_knows(struct model_list *list, const char *name, uint64_t now);
 
 #endif

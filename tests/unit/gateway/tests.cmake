@@ -4,6 +4,7 @@ unit_test(gateway/http_server producer_http)
 unit_test(gateway/event_stream producer_http)
 unit_test(gateway/openapi producer_gateway)
 unit_test(gateway/link_token producer_gateway)
+unit_test(gateway/model_list producer_gateway)
 
 # Certificates that a test makes.
 add_library(gateway_certificates STATIC unit/gateway/certificates.c)
