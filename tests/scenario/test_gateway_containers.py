@@ -8,7 +8,7 @@ import uuid
 import pytest
 from gateway import Gateway
 from servers import wait_until
-from stack import Stack, call_of
+from stack import ROOT, Stack, call_of
 from test_gateway_responses import CODE, create
 
 PLOT = """import base64
@@ -182,6 +182,15 @@ def test_made_listed_forgotten(gateway):
     assert gateway.refusal("POST", "/v1/containers", wrong) == (
         *(400, "invalid_value", "expires_after.minutes"),
     )
+
+
+def test_the_list_forgets_what_has_expired(gateway, stack):
+    """A tenant that goes on making containers must not fill Redis with their ids."""
+    gateway.json("POST", "/v1/containers", {"name": "a"})
+    [key] = stack.db.keys(f"{ROOT}containers:*")
+    stack.db.zadd(key, {"cntr_old": 1})
+    gateway.json("POST", "/v1/containers", {"name": "b"})
+    wait_until(lambda: stack.db.zscore(key, "cntr_old") is None, what="the list")
 
 
 def test_code_runs_in_the_one_that_is_named(gateway, stack):

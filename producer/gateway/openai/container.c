@@ -155,15 +155,20 @@ static void touch_list(struct gateway *gateway,
     struct encoded_label owner = names_encode(view_of(tenant));
     struct key key = names_container(&gateway->names, container->partition,
                                      "containers", view_of(owner.text));
+    uint64_t ttl = gateway->settings.container_ttl_ms / 1000;
     struct command command;
 
+    command_init(&command, "ZREMRANGEBYSCORE");
+    command_add(&command, key_view(&key));
+    command_add_text(&command, "-inf");
+    command_add_uint(&command, container->last_active_at - ttl);
+    tell_redis(gateway, container, &command);
     command_init(&command, "ZADD");
     command_add(&command, key_view(&key));
     command_add_uint(&command, container->last_active_at);
     command_add_text(&command, container->id);
     tell_redis(gateway, container, &command);
-    send_expiry(gateway, container, &key,
-                gateway->settings.container_ttl_ms / 1000);
+    send_expiry(gateway, container, &key, ttl);
 }
 
 static void touch_jobs(struct gateway *gateway,
