@@ -7,7 +7,7 @@ import pytest
 from gateway import Gateway
 from held_redis import HeldRedis
 from servers import PATIENCE_S, wait_until
-from stack import Stack
+from stack import ROOT, Stack
 from test_gateway_responses import create, job_of, texts
 
 GATEWAY = {"foreground_grace": "200ms"}
@@ -276,3 +276,41 @@ def test_it_is_of_its_tenant(gateway, stack):
             "POST", "/v1/responses", {"input": "a", "conversation": id}
         ) == (400, "invalid_value", "conversation")
         other.drain()
+
+
+def test_a_system_message_at_its_head_stays(gateway, stack):
+    """It is no instructions of a response, which are not part of it."""
+    given = [{"role": role, "content": text} for role, text in (("system", "s"), ("user", "u"))]
+    id = make(gateway, items=given)["id"]
+    assert said(items(gateway, id)) == [("developer", "s"), ("user", "u")]
+    known = [item["id"] for item in items(gateway, id)]
+    stack.model.script([{"text": "one"}])
+    create(gateway, input="a", conversation=id, instructions="i")
+    assert [m["content"] for m in stack.model.request()["messages"][1:]] == ["s", "u", "a"]
+    assert [item["id"] for item in items(gateway, id)][:2] == known
+
+
+def test_what_has_expired_is_not_overwritten(gateway, stack):
+    uuid = "{}-{}-{}-{}-{}"
+    for left_by in ("items", "response"):
+        given = [{"role": "user", "content": "a"}]
+        id = make(gateway, **({"items": given} if left_by == "items" else {}))["id"]
+        name = id.removeprefix("conv_")
+        key = f"{ROOT}conversation:" + uuid.format(
+            name[:8], name[8:12], name[12:16], name[16:20], name[20:]
+        )
+        if left_by == "items":
+            stack.db.delete(f"{ROOT}blob:{stack.db.hget(key, '1').decode()}")
+        else:
+            stack.model.script([{"text": "one"}])
+            made = create(gateway, input="b", conversation=id)
+            stack.db.delete(f"{ROOT}result:{job_of(made)}")
+        more = f"/v1/conversations/{id}/items"
+        expired = (400, "invalid_value")
+        assert gateway.refusal("GET", more)[:2] == expired
+        assert gateway.refusal("POST", more, {"items": given})[:2] == expired
+        ask = {"input": "c", "conversation": id}
+        assert gateway.refusal("POST", "/v1/responses", ask)[:2] == expired
+        stack.db.pexpire(key, 60_000)
+        gateway.json("POST", f"/v1/conversations/{id}", {"metadata": {"a": "b"}})
+        assert 0 < stack.db.pttl(key) <= 60_000

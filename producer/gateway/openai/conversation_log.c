@@ -194,9 +194,13 @@ static void on_turn_result(struct api_request *request, const redisReply *reply)
     struct view bytes = reply_view(reply);
     struct result result;
 
-    if (bytes.len > 0 &&
-        message_decode(&schema_result, bytes, &result, &arena, NULL) &&
-        result.conversation.len > 0) {
+    if (bytes.len == 0 ||
+        !message_decode(&schema_result, bytes, &result, &arena, NULL)) {
+        log->is_gone = true;
+        log->done(request);
+        return;
+    }
+    if (result.conversation.len > 0) {
         view_copy(log->blob, sizeof(log->blob), result.conversation);
         if (view_starts(result.session, "cntr_"))
             view_copy(log->container, sizeof(log->container), result.session);
@@ -208,31 +212,45 @@ static void on_turn_result(struct api_request *request, const redisReply *reply)
 }
 
 /* A UUIDv7 begins with its time in ms. */
-static bool is_young(const char *job)
+static uint64_t age_ms(const char *job)
 {
     uint64_t made_ms = strtoull(job, NULL, 16) << 16;
-    struct timespec now;
+    uint64_t now_ms = access_now_ms();
 
     made_ms |= strtoull(job + 9, NULL, 16);
-    clock_gettime(CLOCK_REALTIME, &now);
-    return made_ms + SUBMITTED_WITHIN_MS >
-           (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return now_ms > made_ms ? now_ms - made_ms : 0;
+}
+
+/* A job that Redis does not know: it is about to be submitted, never was, or
+ * has expired. */
+static void judge_unknown(struct api_request *request)
+{
+    struct conversation_log *log = request->conversation;
+    uint64_t age = age_ms(log->values[log->at - 1]);
+
+    if (age > request->gateway->settings.response_ttl_ms) {
+        log->is_gone = true;
+        log->done(request);
+        return;
+    }
+    log->busy |= age < SUBMITTED_WITHIN_MS;
+    log->at--;
+    look_at_turn(request);
 }
 
 static void on_turn_state(struct api_request *request, const redisReply *reply)
 {
-    static const char *const ends[] = { "completed", "incomplete", "failed",
-                                        "cancelled" };
     struct conversation_log *log = request->conversation;
     const char *job = log->values[log->at - 1];
     struct view state = reply_view(reply);
     struct key key = names_result(&request->gateway->names, view_of(job));
     struct command command;
-    bool has_ended = state.len == 0 && !is_young(job);
 
-    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-        has_ended |= view_is(state, ends[i]);
-    if (!has_ended) {
+    if (state.len == 0) {
+        judge_unknown(request);
+        return;
+    }
+    if (!job_state_is_terminal(job_state_of(state))) {
         log->busy = true;
         log->at--;
         look_at_turn(request);
@@ -377,6 +395,7 @@ static void on_written(struct api_request *request, const redisReply *reply)
     command_init(&command, "PEXPIRE");
     command_add(&command, key_view(&key));
     command_add_uint(&command, request->gateway->settings.response_ttl_ms);
+    command_add_text(&command, "NX"); /* not longer than its messages */
     api_request_call(request, log->partition, &command, on_expiry_set);
     command_finish(&command);
 }

@@ -41,6 +41,7 @@ struct conversation_log {
                            ended; "": there are none */
     char container[65]; /* the session of the head's job; "": it had none */
     bool busy;          /* the last turn's job has not ended */
+    bool is_gone;       /* the head is not kept any more: nobody can go on */
     void (*done)(struct api_request *request);
 };
 

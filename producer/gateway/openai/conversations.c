@@ -209,6 +209,12 @@ static void find_talk(struct api_request *request,
     conversation_log_find(request, &talk->log, request->params[0], on_found);
 }
 
+static void refuse_gone(struct api_request *request)
+{
+    openai_refuse(request, 400, "invalid_value", "conversation_id",
+                  "the conversation's messages have expired");
+}
+
 static void on_messages(struct api_request *request, const redisReply *reply)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
@@ -221,8 +227,10 @@ static void on_messages(struct api_request *request, const redisReply *reply)
 
         talk->messages = response_without_instructions(all);
         json_decref(all);
+        talk->known(request);
+    } else {
+        refuse_gone(request);
     }
-    talk->known(request);
 }
 
 static void on_head(struct api_request *request)
@@ -234,6 +242,10 @@ static void on_head(struct api_request *request)
     if (talk->log.busy && talk->changes) {
         openai_refuse(request, 400, "conversation_locked", "conversation_id",
                       "a response adds to the conversation just now");
+        return;
+    }
+    if (talk->log.is_gone) {
+        refuse_gone(request);
         return;
     }
     if (talk->log.blob[0] == '\0') {
@@ -293,6 +305,16 @@ static void on_blob_written(struct api_request *request)
     command_finish(&command);
 }
 
+/* A system message at the head would be taken for the instructions of a
+ * response, which are not part of the conversation. */
+static void name_head(json_t *messages)
+{
+    json_t *head = json_array_get(messages, 0);
+
+    if (view_is(body_string(json_object_get(head, "role")), "system"))
+        json_object_set_new(head, "role", json_string("developer"));
+}
+
 /* These messages are the next turn; then known. */
 static void write_turn(struct api_request *request,
                        void (*known)(struct api_request *request))
@@ -304,6 +326,7 @@ static void write_turn(struct api_request *request,
     struct err err;
 
     talk->known = known;
+    name_head(talk->messages);
     if (json_array_size(talk->messages) == 0) {
         take_turn(request, "");
         return;
