@@ -21,7 +21,8 @@ struct code_run {
     struct api_request *request;
     struct draft draft;
     struct quern_id id;
-    struct job_follower *follower; /* NULL: the job has ended */
+    bool may_run; /* it is submitted, or may be, and has not ended */
+    struct job_follower *follower; /* NULL: it is not followed any more */
     code_run_done *done;
 };
 
@@ -31,7 +32,7 @@ static void code_run_free(void *state)
     static const struct repeat none;
     struct code_run *run = state;
 
-    if (run->follower)
+    if (run->may_run)
         left_jobs_add(run->request->gateway->left_jobs, view_of(run->id.text),
                       &none);
     job_follower_free(run->follower);
@@ -75,6 +76,7 @@ static void read_result(struct code_run *run)
     struct command command;
 
     run->follower = NULL;
+    run->may_run = false;
     id_parse(id, &partition);
     command_init(&command, "GET");
     command_add(&command, key_view(&key));
@@ -102,12 +104,11 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
                          const struct err *lost)
 {
     struct code_run *run = request->state;
-    struct err err;
+    struct err err = *lost;
 
-    if (lost)
-        err = *lost;
     if (!reply ||
         !draft_submitted(reply, run->draft.fresh, &run->id, NULL, &err)) {
+        run->may_run = strcmp(err.code, "unknown_outcome") == 0;
         api_request_refuse(request, &err);
         return;
     }
@@ -155,8 +156,10 @@ void code_run_start(struct api_request *request, json_t *job,
     request->state_free = code_run_free;
     if (api_request_partition(request, view_of(request->caller.tenant),
                               &partition) &&
-        read_draft(run, job, limits))
+        read_draft(run, job, limits)) {
+        run->may_run = true;
         submits_add(request, &run->draft, on_submitted);
+    }
     json_decref(job);
 }
 

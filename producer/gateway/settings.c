@@ -210,7 +210,7 @@ static const struct setting rows[] = {
       .normal = "5s",
       .about = "When the client of a response that is not in the background "
                "goes away, its job is cancelled after this time, unless the "
-               "client repeats the request." },
+               "client repeats the request, or has sent an Idempotency-Key." },
     { .name = "whole-turns",
       .type = SETTING_SWITCH,
       .offset = AT(whole_turns),

@@ -127,12 +127,17 @@ static void settle(struct pending_submit *one, const redisReply *reply,
 
     if (reply && !is_submitted(one, reply))
         key_use_drop(one->request, view_of(one->id.text));
-    if (one->request->exchange) {
-        if (reply && !reply_ok(reply, &err))
-            one->done(one->request, NULL, &err);
-        else
-            one->done(one->request, reply, why);
-    }
+    if (!reply)
+        err = *why;
+    if (!reply && strcmp(why->code, "redis_unavailable") == 0)
+        err_set(&err, ERR_RETRY, "unknown_outcome",
+                "job %s may stand: Redis has not answered; repeat the request "
+                "with its Idempotency-Key",
+                one->id.text);
+    if (reply && !reply_ok(reply, &err))
+        reply = NULL;
+    if (one->request->exchange)
+        one->done(one->request, reply, &err);
     drop_pending(one);
 }
 
@@ -194,7 +199,7 @@ static void refuse_sent(struct submit_lane *lane, const struct err *why)
         struct pending_submit *one = take_first(&lane->sent);
 
         if (one->request->exchange)
-            api_request_refuse(one->request, why);
+            one->done(one->request, NULL, why);
         drop_unsent(one);
     }
 }
@@ -235,6 +240,20 @@ static void refuse_pending(struct pending_submit *one)
     drop_pending(one);
 }
 
+void submits_ask_standing(struct command *command,
+                          const struct gateway *gateway, unsigned int partition,
+                          struct view tenant, struct view idempotency_key)
+{
+    struct key root = names_root(&gateway->names, partition);
+    struct encoded_label owner = names_encode(tenant);
+    CLEANUP(buf_finish) struct buf key = { .max = 2048 };
+
+    buf_printf(&key, "%sidem:%s:", root.text, owner.text);
+    buf_add(&key, idempotency_key); /* any bytes */
+    command_init(command, "GET");
+    command_add_copy(command, buf_view(&key));
+}
+
 /* A job with this idempotency key stands: to submit it once more makes none. */
 static void on_standing(void *owner, const redisReply *reply,
                         const struct err *why)
@@ -251,18 +270,13 @@ static void on_standing(void *owner, const redisReply *reply,
 static bool ask_standing(struct pending_submit *one)
 {
     const struct gateway *gateway = one->lane->owner->gateway;
-    struct key root = names_root(&gateway->names, one->lane->partition);
-    struct encoded_label tenant =
-        names_encode(names_or_default(one->submit->tenant));
-    CLEANUP(buf_finish) struct buf key = { .max = 2048 };
     struct command command;
     struct err err;
     bool is_sent;
 
-    buf_printf(&key, "%sidem:%s:", root.text, tenant.text);
-    buf_add(&key, one->submit->idempotency_key); /* any bytes */
-    command_init(&command, "GET");
-    command_add(&command, buf_view(&key));
+    submits_ask_standing(&command, gateway, one->lane->partition,
+                         names_or_default(one->submit->tenant),
+                         one->submit->idempotency_key);
     is_sent = fleet_links_call(gateway->links, one->lane->partition, &command,
                                on_standing, one, &err);
     command_finish(&command);

@@ -16,14 +16,19 @@ struct submits *submits_new(struct gateway *gateway);
 /* Nothing may be on its way any more. Accepts NULL. */
 void submits_free(struct submits *submits);
 
-/* reply: for draft_submitted(); NULL: err says why there is none. */
+/* reply: for draft_submitted(); NULL: err says why there is none. Its code is
+ * unknown_outcome when the job may stand all the same. */
 typedef void submits_done(struct api_request *request, const redisReply *reply,
                           const struct err *err);
 
-/* Submits the draft, which must stay until done. When the job could not be
- * sent, the request is answered; when its peer has gone before, nothing is
- * sent. */
+/* Submits the draft, which must stay until done. When the peer has gone before
+ * it is sent, nothing is sent; when it goes later, done is not called. */
 void submits_add(struct api_request *request, const struct draft *draft,
                  submits_done *done);
+
+/* Asks for the id of the job that a tenant has submitted with this key. */
+void submits_ask_standing(struct command *command,
+                          const struct gateway *gateway, unsigned int partition,
+                          struct view tenant, struct view idempotency_key);
 
 #endif

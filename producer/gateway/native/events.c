@@ -144,7 +144,7 @@ static void events_found(struct api_request *request, const redisReply *facts)
 
     if (!read_after(request, &after))
         return;
-    if (state >= 0 && job_state_is_terminal(state) &&
+    if (job_state_is_terminal(state) &&
         after == api_job_number(facts, FACT_SEQ) && after > 0)
         api_request_answer(request, 204, NULL, 0, (struct view){ 0 });
     else

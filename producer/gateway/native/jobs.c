@@ -53,9 +53,7 @@ static void show_result(struct api_request *request)
 
 static bool has_ended(const redisReply *facts)
 {
-    int state = api_job_state(facts);
-
-    return state >= 0 && job_state_is_terminal(state);
+    return job_state_is_terminal(api_job_state(facts));
 }
 
 static void show_facts(struct api_request *request, const redisReply *facts)

@@ -23,13 +23,6 @@ static void answer_linked(struct api_request *request,
     file_answer(request, found);
 }
 
-static bool state_has_ended(struct view state)
-{
-    int known = job_state_of(state);
-
-    return known >= 0 && job_state_is_terminal(known);
-}
-
 static void on_state(struct api_request *request, const redisReply *reply)
 {
     struct view state = reply_view(reply);
@@ -37,7 +30,7 @@ static void on_state(struct api_request *request, const redisReply *reply)
     if (state.len == 0)
         file_link_refuse(request);
     else
-        job_file_find(request, state_has_ended(state));
+        job_file_find(request, job_state_is_terminal(job_state_of(state)));
 }
 
 static void open_link(struct api_request *request)

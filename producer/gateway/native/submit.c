@@ -63,22 +63,13 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
                          const struct err *lost)
 {
     struct sent_job *sent = request->state;
-    struct err err;
+    struct err err = *lost;
 
-    if (lost)
-        err = *lost;
     if (reply && draft_submitted(reply, sent->draft.fresh, &sent->id,
-                                 &sent->existed, &err)) {
+                                 &sent->existed, &err))
         ask_state(request);
-        return;
-    }
-    if (lost && lost->kind == ERR_RETRY &&
-        strcmp(lost->code, "redis_unavailable") == 0)
-        err_set(&err, ERR_RETRY, "unknown_outcome",
-                "job %s may stand: Redis has not answered; repeat the request "
-                "with its Idempotency-Key, or look for the job",
-                sent->id.text);
-    api_request_refuse(request, &err);
+    else
+        api_request_refuse(request, &err);
 }
 
 /* The tenant is the key's, the id is ours. False: answered. */

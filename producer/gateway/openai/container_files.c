@@ -266,14 +266,6 @@ static void on_jobs(struct api_request *request, const redisReply *reply)
     ask_next_job(request);
 }
 
-static struct view base_of(struct view path)
-{
-    for (size_t i = path.len; i > 0; i--)
-        if (path.data[i - 1] == '/')
-            return (struct view){ path.data + i, path.len - i };
-    return path;
-}
-
 static void look_for_file(struct api_request *request)
 {
     struct container_file_request *wanted = request->state;
@@ -286,7 +278,7 @@ static void look_for_file(struct api_request *request)
     for (size_t i = 0; i < wanted->record.files.count; i++)
         if (files[i].blob.len > 0 && is_wanted(request, files[i].name)) {
             struct answered_file file = { .blob = files[i].blob,
-                                          .name = base_of(files[i].name),
+                                          .name = file_base_name(files[i].name),
                                           .mime = VIEW(""),
                                           .bytes = files[i].bytes };
 

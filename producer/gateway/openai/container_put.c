@@ -101,10 +101,8 @@ static void on_put_submitted(struct api_request *request,
                              const redisReply *reply, const struct err *lost)
 {
     struct container_put *put = request->put;
-    struct err err;
+    struct err err = *lost;
 
-    if (lost)
-        err = *lost;
     if (!reply ||
         !draft_submitted(reply, put->draft.fresh, &put->draft.id, NULL, &err))
         api_request_refuse(request, &err);

@@ -7,7 +7,9 @@
 #include "producer/gateway/body/inline_file.h"
 #include "producer/gateway/link_secret.h"
 #include "producer/gateway/openai/creation.h"
+#include "producer/gateway/openai/left_jobs.h"
 #include "schemas/message/id.h"
+#include "schemas/redis/blob.h"
 #include "schemas/redis/file.h"
 #include "schemas/redis/reply.h"
 
@@ -15,6 +17,9 @@ static void creation_free(void *state)
 {
     struct creation *creation = state;
 
+    if (creation->may_run && !creation->asked.background)
+        left_jobs_add(creation->kept.gateway->left_jobs,
+                      view_of(creation->draft.id.text), &creation->repeat);
     kept_response_finish(&creation->kept);
     chat_request_finish(&creation->chat);
     kept_response_finish(&creation->referred);
@@ -26,6 +31,7 @@ static void creation_free(void *state)
     buf_finish(&creation->asked_text);
     blob_writer_finish(&creation->file);
     model_look_finish(&creation->models);
+    free(creation->key);
     free(creation);
 }
 
@@ -275,12 +281,24 @@ void creation_read(struct api_request *request)
         check_model(request);
 }
 
+/* The same request may be written in another way. */
+static void note_sha256(struct creation *creation)
+{
+    CLEANUP(cleanup_free)
+    char *text = json_dumps(creation->body, JSON_COMPACT | JSON_SORT_KEYS);
+    struct sha256 hash = blob_sha256(view_of(text));
+
+    memcpy(creation->sha256, hash.text, sizeof(creation->sha256));
+}
+
 static void begin_creation(struct api_request *request)
 {
     struct creation *creation = request->state;
     struct body_error fault;
 
     creation->body = body_parse(request->body, &fault);
+    if (creation->body && creation->key)
+        note_sha256(creation);
     if (!creation->body)
         openai_refuse_body(request, &fault);
     else if (creation->is_chat)
@@ -344,6 +362,8 @@ void creation_begin(struct api_request *request, bool is_chat)
     creation->asked_text.max = SIZE_MAX;
     request->state = creation;
     request->state_free = creation_free;
+    if (!api_request_key(request, &creation->key))
+        return;
     repeat_read(&creation->repeat, request, partition);
     link_secret_load(request, on_signing);
 }

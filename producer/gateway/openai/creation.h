@@ -36,8 +36,11 @@ struct creation {
     struct conversation_log log; /* of the conversation that it adds to */
     bool has_turn;               /* and the turn is taken */
     bool fresh, existed;
+    bool may_run; /* the job is submitted, or may be, and is nobody's yet */
     struct quern_id id;
     struct repeat repeat;
+    char *key;       /* of the header Idempotency-Key; owned; NULL: none */
+    char sha256[65]; /* of the body, with a key; else "" */
     struct quern_id repeated; /* the id that its first time has made; "": this
                                  is the first time */
     struct err refused;       /* why the job could not be submitted */
@@ -74,6 +77,9 @@ void creation_refer(struct api_request *request);
 /* -------- creation_earlier.c: goes on from the response or the conversation
  * that the request names, if any, and then to creation_submit(). */
 void creation_go_on(struct api_request *request);
+/* A job adds to the conversation just now: when the request's Idempotency-Key
+ * names it, it is the answer; else the request is refused. */
+void creation_answer_locked(struct api_request *request);
 
 /* -------- creation_submit.c */
 void creation_submit(struct api_request *request);

@@ -4,6 +4,7 @@
 
 #include "producer/client/fleet.h"
 #include "producer/gateway/openai/creation.h"
+#include "producer/gateway/submits.h"
 #include "schemas/json/convert.h"
 #include "schemas/message/conversation.h"
 #include "schemas/message/id.h"
@@ -81,20 +82,16 @@ static void on_earlier_asked(struct api_request *request,
                              const redisReply *reply)
 {
     const struct creation *creation = request->state;
-    struct key key =
-        names_result(&request->gateway->names, view_of(creation->previous));
+    struct view previous = view_of(creation->previous);
+    struct key key = names_result(&request->gateway->names, previous);
+    struct kept_response asked;
 
-    if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
-        creation_ask(request, "GET", &key, on_earlier);
-    else
+    if (!kept_response_read(&asked, request, previous, reply_view(reply))) {
         refuse_previous(request, "not found");
-}
-
-static bool earlier_has_ended(struct view state)
-{
-    int known = job_state_of(state);
-
-    return known >= 0 && job_state_is_terminal(known);
+        return;
+    }
+    kept_response_finish(&asked);
+    creation_ask(request, "GET", &key, on_earlier);
 }
 
 static void on_earlier_facts(struct api_request *request,
@@ -103,17 +100,20 @@ static void on_earlier_facts(struct api_request *request,
     const struct creation *creation = request->state;
     struct key key =
         names_asked(&request->gateway->names, view_of(creation->previous));
+    int state = creation_owns(request, reply)
+                    ? job_state_of(reply_view(reply->element[0]))
+                    : -1;
 
     if (!creation_owns(request, reply))
         refuse_previous(request, "not found");
-    else if (!earlier_has_ended(reply_view(reply->element[0])))
+    else if (!job_state_is_terminal(state))
         openai_refuse(request, 400, "response_in_progress",
                       "previous_response_id",
                       "Previous response with id '%.*s' is still in progress: "
                       "wait for its end.",
                       VIEW_ARG(view_head(creation->asked.previous, 64)));
     else
-        creation_ask(request, "EXISTS", &key, on_earlier_asked);
+        creation_ask(request, "GET", &key, on_earlier_asked);
 }
 
 static void go_on_from_response(struct api_request *request)
@@ -134,6 +134,12 @@ static void go_on_from_response(struct api_request *request)
 /* ------------------------------------------------------------ a conversation
  */
 
+static void refuse_gone(struct api_request *request)
+{
+    openai_refuse(request, 400, "invalid_value", "conversation",
+                  "the conversation's messages have expired");
+}
+
 static void on_talk_messages(struct api_request *request,
                              const redisReply *reply)
 {
@@ -144,8 +150,43 @@ static void on_talk_messages(struct api_request *request,
     if (bytes.len > 0 && conversation_decode(&kept, bytes, &arena, NULL))
         go_on_from(request, kept.messages);
     else
-        openai_refuse(request, 400, "invalid_value", "conversation",
-                      "the conversation's messages have expired");
+        refuse_gone(request);
+}
+
+static void refuse_locked(struct api_request *request)
+{
+    openai_refuse(request, 400, "conversation_locked", "conversation",
+                  "another response adds to the conversation just now");
+}
+
+static void on_locked_standing(struct api_request *request,
+                               const redisReply *reply)
+{
+    struct creation *creation = request->state;
+    struct view id = reply_view(reply);
+
+    view_copy(creation->id.text, sizeof(creation->id.text), id);
+    if (id_parse(id, NULL))
+        creation_answer_standing(request);
+    else
+        refuse_locked(request);
+}
+
+void creation_answer_locked(struct api_request *request)
+{
+    const struct creation *creation = request->state;
+    struct command command;
+
+    if (!creation->key) {
+        refuse_locked(request);
+        return;
+    }
+    submits_ask_standing(&command, request->gateway, creation->partition,
+                         view_of(request->caller.tenant),
+                         view_of(creation->key));
+    api_request_call(request, creation->partition, &command,
+                     on_locked_standing);
+    command_finish(&command);
 }
 
 static void on_talk_head(struct api_request *request)
@@ -155,8 +196,11 @@ static void on_talk_head(struct api_request *request)
     struct key key;
 
     if (log->busy) {
-        openai_refuse(request, 400, "conversation_locked", "conversation",
-                      "another response adds to the conversation just now");
+        creation_answer_locked(request);
+        return;
+    }
+    if (log->is_gone) {
+        refuse_gone(request);
         return;
     }
     if (log->container[0] != '\0')

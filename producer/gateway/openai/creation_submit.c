@@ -36,6 +36,7 @@ static void answer_created(struct api_request *request)
     const struct response_request *asked = &creation->asked;
 
     creation->kept.repeat = creation->repeat;
+    creation->may_run = false;
     if (asked->stream) {
         response_reader_stream(request, take_kept(request), -1,
                                asked->obfuscate, !asked->background);
@@ -60,40 +61,26 @@ static json_t *asked_json(const struct creation *creation)
                                                  (int)creation->chat.with_usage)
                                      : NULL;
 
-    return json_pack("{s:I, s:b, s:b, s:s, s:O, s:O?, s:O?, s:o*}",
-                     "created_at", (json_int_t)time(NULL), "background",
-                     (int)asked->background, "with_outputs",
-                     (int)asked->with_outputs, "container", creation->record.id,
-                     "asked", asked->asked, "input",
-                     json_object_get(asked->job, "messages"), "earlier",
-                     json_object_get(asked->job, "earlier"), "chat", chat);
+    return json_pack(
+        "{s:I, s:b, s:b, s:s, s:O, s:O?, s:O?, s:o*, s:s*}", "created_at",
+        (json_int_t)time(NULL), "background", (int)asked->background,
+        "with_outputs", (int)asked->with_outputs, "container",
+        creation->record.id, "asked", asked->asked, "input",
+        json_object_get(asked->job, "messages"), "earlier",
+        json_object_get(asked->job, "earlier"), "chat", chat, "sha256",
+        creation->sha256[0] != '\0' ? creation->sha256 : NULL);
 }
 
 /* ------------------------------------------ a job that an earlier try has made
  */
 
-static bool is_same_member(const json_t *one, const json_t *other,
-                           const char *name)
-{
-    const json_t *value = json_object_get(one, name);
-
-    return value ? json_equal(value, json_object_get(other, name))
-                 : !json_object_get(other, name);
-}
-
-/* Whether this is what an earlier request with the same key has asked. What a
- * conversation brings along may have grown meanwhile. */
+/* Whether this is what an earlier request with the same key has asked. */
 static bool is_asked_again(const struct creation *creation, const json_t *kept)
 {
-    json_t *asked = asked_json(creation);
-    bool good = !json_object_get(kept, "chat") == !creation->is_chat &&
-                is_same_member(asked, kept, "background") &&
-                is_same_member(asked, kept, "asked") &&
-                (creation->asked.conversation.len > 0 ||
-                 is_same_member(asked, kept, "input"));
+    const char *sha256 = json_string_value(json_object_get(kept, "sha256"));
 
-    json_decref(asked);
-    return good;
+    return !sha256 || creation->sha256[0] == '\0' ||
+           strcmp(sha256, creation->sha256) == 0;
 }
 
 /* What the earlier try has kept; else what this one would have. */
@@ -102,24 +89,30 @@ static void on_standing_asked(struct api_request *request,
 {
     struct creation *creation = request->state;
     struct view text = reply_view(reply);
-    json_t *asked = json_loadb(text.data, text.len, 0, NULL);
+    json_t *kept = json_loadb(text.data, text.len, 0, NULL);
 
-    if (!json_is_object(asked)) {
-        json_decref(asked);
-        asked = asked_json(creation);
-    }
-    if (creation->repeated.text[0] == '\0' &&
-        !is_asked_again(creation, asked)) {
-        json_decref(asked);
+    if (!is_asked_again(creation, kept)) {
         openai_refuse(request, 409, "idempotency_key_reused", NULL,
                       "the Idempotency-Key names another request: use a new "
                       "key for each");
-        return;
+    } else {
+        kept_response_finish(&creation->kept);
+        kept_response_init(&creation->kept, request, view_of(creation->id.text),
+                           kept_response_is_stored(kept)
+                               ? json_incref(kept)
+                               : asked_json(creation));
+        answer_created(request);
     }
-    kept_response_finish(&creation->kept);
-    kept_response_init(&creation->kept, request, view_of(creation->id.text),
-                       asked);
-    answer_created(request);
+    json_decref(kept);
+}
+
+static void release_turn(struct api_request *request)
+{
+    struct creation *creation = request->state;
+
+    if (creation->has_turn)
+        conversation_log_release(request);
+    creation->has_turn = false;
 }
 
 void creation_answer_standing(struct api_request *request)
@@ -129,9 +122,9 @@ void creation_answer_standing(struct api_request *request)
     struct key key = names_asked(&request->gateway->names, id);
 
     creation->existed = true;
-    if (creation->has_turn &&
-        strcmp(creation->id.text, creation->draft.id.text) != 0)
-        conversation_log_release(request);
+    creation->may_run = false;
+    if (strcmp(creation->id.text, creation->draft.id.text) != 0)
+        release_turn(request);
     repeat_note(&creation->repeat, request->gateway, id);
     creation_ask(request, "GET", &key, on_standing_asked);
 }
@@ -145,11 +138,13 @@ static void on_refused_state(struct api_request *request,
 {
     struct creation *creation = request->state;
 
-    creation->id = creation->repeated;
-    if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
+    if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 1) {
+        creation->id = creation->repeated;
         creation_answer_standing(request);
-    else
+    } else {
+        release_turn(request);
         api_request_refuse(request, &creation->refused);
+    }
 }
 
 /* A repeat finds the job that its first try has made meanwhile, with other
@@ -163,29 +158,24 @@ static void refuse_submitted(struct api_request *request, const struct err *why)
     if (strcmp(why->code, "too_many_jobs") == 0) /* as OpenAI calls it */
         snprintf(creation->refused.code, sizeof(creation->refused.code),
                  "rate_limit_exceeded");
-    why = &creation->refused;
-    if (why->kind == ERR_REJECT && creation->has_turn)
-        conversation_log_release(request);
-    if (why->kind != ERR_REJECT || creation->repeated.text[0] == '\0') {
-        api_request_refuse(request, why);
+    creation->may_run = strcmp(why->code, "unknown_outcome") == 0;
+    if (!creation->may_run && creation->repeated.text[0] != '\0') {
+        key = names_job(&request->gateway->names,
+                        view_of(creation->repeated.text));
+        creation_ask(request, "EXISTS", &key, on_refused_state);
         return;
     }
-    key = names_job(&request->gateway->names, view_of(creation->repeated.text));
-    creation_ask(request, "EXISTS", &key, on_refused_state);
+    if (!creation->may_run)
+        release_turn(request);
+    api_request_refuse(request, &creation->refused);
 }
 
 static void on_submitted(struct api_request *request, const redisReply *reply,
                          const struct err *lost)
 {
     struct creation *creation = request->state;
-    struct err err = { 0 };
+    struct err err = *lost;
 
-    if (lost)
-        err = *lost;
-    if (lost && strcmp(lost->code, "redis_unavailable") == 0)
-        err_set(&err, ERR_RETRY, "unknown_outcome",
-                "the response may be made: Redis has not answered; repeat the "
-                "request with its Idempotency-Key");
     if (!reply || !draft_submitted(reply, creation->fresh, &creation->id,
                                    &creation->existed, &err))
         refuse_submitted(request, &err);
@@ -199,8 +189,9 @@ static void on_submitted(struct api_request *request, const redisReply *reply,
 
 static void submit_draft(struct api_request *request)
 {
-    const struct creation *creation = request->state;
+    struct creation *creation = request->state;
 
+    creation->may_run = true;
     submits_add(request, &creation->draft, on_submitted);
 }
 
@@ -213,8 +204,7 @@ static void on_turn_taken(struct api_request *request, const redisReply *reply)
     if (creation->has_turn)
         conversation_log_keep(request, submit_draft);
     else
-        openai_refuse(request, 400, "conversation_locked", "conversation",
-                      "another response adds to the conversation just now");
+        creation_answer_locked(request);
 }
 
 /* The job has a turn of its conversation before it is submitted, so that no
@@ -245,9 +235,13 @@ static void keep_asked(struct api_request *request)
                         request->caller.tenant, id);
     if (creation->asked.store) {
         json_add_text(&creation->asked_text, asked);
-        submit->asked = buf_view(&creation->asked_text);
         submit->asked_ttl_ms = request->gateway->settings.response_ttl_ms;
+    } else if (creation->key) { /* for is_asked_again() alone */
+        buf_printf(&creation->asked_text, "{\"sha256\":\"%s\"}",
+                   creation->sha256);
+        submit->asked_ttl_ms = DAY_MS;
     }
+    submit->asked = buf_view(&creation->asked_text);
     take_turn(request);
 }
 
@@ -268,14 +262,13 @@ static void submit_job_of(struct api_request *request)
     struct creation *creation = request->state;
     const struct draft_finder finder = { fleet_links_find,
                                          request->gateway->links };
-    CLEANUP(cleanup_free) char *key = NULL;
     json_t *job = creation->asked.job;
     uint64_t keep_ms = keep_ms_of(creation, &request->gateway->settings);
     struct err err;
 
-    if (!api_request_key(request, &key))
-        return;
-    const struct quern_submit_options options = { .idempotency_key = key };
+    const struct quern_submit_options options = { .idempotency_key =
+                                                      creation->key };
+
     if (creation->record.id[0] != '\0') {
         json_object_set_new(job, "session", json_string(creation->record.id));
         json_object_set_new(job, "history", json_string("off"));

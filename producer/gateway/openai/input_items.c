@@ -42,14 +42,13 @@ static void on_earlier(struct api_request *request, const redisReply *reply)
     json_decref(messages);
 }
 
-static void on_found(struct api_request *request, const redisReply *facts)
+static void on_found(struct api_request *request)
 {
     const struct kept_response *kept = request->state;
     struct view blob = body_string(json_object_get(kept->asked, "earlier"));
     struct command command;
     struct key key;
 
-    (void)facts;
     if (blob.len == 0) {
         answer_items(request, NULL);
         return;

@@ -58,13 +58,18 @@ void kept_response_init(struct kept_response *kept,
     };
 }
 
+bool kept_response_is_stored(const json_t *asked)
+{
+    return json_is_object(json_object_get(asked, "asked"));
+}
+
 bool kept_response_read(struct kept_response *kept,
                         const struct api_request *request, struct view job,
                         struct view text)
 {
     json_t *asked = json_loadb(text.data, text.len, 0, NULL);
 
-    if (!json_is_object(asked)) {
+    if (!kept_response_is_stored(asked)) {
         json_decref(asked);
         return false;
     }
@@ -95,7 +100,7 @@ struct response_load {
     char id[RESPONSE_ID_BYTES];
     int state;        /* of the job, as it was found */
     struct view path; /* the id as the path has it */
-    api_request_reply *found;
+    void (*found)(struct api_request *request);
 };
 
 static void load_free(void *state)
@@ -117,7 +122,7 @@ static void on_signing(struct api_request *request)
 {
     const struct response_load *load = request->state;
 
-    load->found(request, NULL);
+    load->found(request);
 }
 
 static void on_asked(struct api_request *request, const redisReply *reply)
@@ -155,7 +160,8 @@ static void on_tenant(struct api_request *request, const redisReply *reply)
     command_finish(&command);
 }
 
-void openai_load(struct api_request *request, api_request_reply *found)
+void openai_load(struct api_request *request,
+                 void (*found)(struct api_request *request))
 {
     struct response_load *load = calloc(1, sizeof(*load));
     unsigned int partition, count;

@@ -115,8 +115,11 @@ static void on_alarm(void *owner)
 void left_jobs_add(struct left_jobs *jobs, struct view job,
                    const struct repeat *repeat)
 {
-    struct left_job *left = calloc(1, sizeof(*left));
+    struct left_job *left;
 
+    if (repeat->has_key)
+        return;
+    left = calloc(1, sizeof(*left));
     if (!left)
         abort();
     left->all = jobs;

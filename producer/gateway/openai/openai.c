@@ -29,13 +29,12 @@ static bool query_is_true(const struct api_request *request, const char *name,
     return view_is(text, "true") || view_is(text, "1");
 }
 
-static void show_found(struct api_request *request, const redisReply *facts)
+static void show_found(struct api_request *request)
 {
     struct kept_response *kept = request->state;
     struct view last = api_request_query(request, "starting_after");
     uint64_t after;
 
-    (void)facts;
     if (!query_is_true(request, "stream", false)) {
         openai_show(request);
         return;
@@ -63,12 +62,11 @@ static void on_cancelled(struct api_request *request, const redisReply *reply)
     openai_show(request);
 }
 
-static void cancel_found(struct api_request *request, const redisReply *facts)
+static void cancel_found(struct api_request *request)
 {
     const struct kept_response *kept = request->state;
     struct command command;
 
-    (void)facts;
     if (!kept->wire.background) {
         openai_refuse(request, 400, "invalid_value", "response_id",
                       "only a response that was made with background can be "
@@ -122,11 +120,10 @@ static void delete_counted(struct api_request *request)
     command_finish(&command);
 }
 
-static void delete_found(struct api_request *request, const redisReply *facts)
+static void delete_found(struct api_request *request)
 {
     const struct kept_response *kept = request->state;
 
-    (void)facts;
     if (!job_state_is_terminal(kept->state)) {
         refuse_running(request);
         return;

@@ -64,6 +64,9 @@ void openai_answer_page(struct api_request *request, const json_t *items);
 void kept_response_init(struct kept_response *kept,
                         const struct api_request *request, struct view job,
                         json_t *asked);
+/* Whether that is what was asked, and not only its SHA-256, which is kept of a
+ * response that is not stored. Accepts NULL. */
+bool kept_response_is_stored(const json_t *asked);
 /* The same from its text; false: the text is not what was asked. */
 bool kept_response_read(struct kept_response *kept,
                         const struct api_request *request, struct view job,
@@ -79,9 +82,10 @@ void kept_response_ask_result(const struct kept_response *kept,
 unsigned int kept_response_partition(const struct kept_response *kept);
 
 /* Loads the response that the path names, of the caller's tenant, and calls
- * found with the facts of its job; request->state is then a kept_response. Else
- * the request is answered. */
-void openai_load(struct api_request *request, api_request_reply *found);
+ * found; request->state is then a kept_response. Else the request is answered.
+ */
+void openai_load(struct api_request *request,
+                 void (*found)(struct api_request *request));
 /* Answers with the response object as it is now. request->state: the
  * kept_response. */
 void openai_show(struct api_request *request);

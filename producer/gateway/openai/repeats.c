@@ -51,9 +51,10 @@ void repeat_read(struct repeat *repeat, const struct api_request *request,
                              request->body.len + sizeof(struct access_caller) };
     struct sha256 hash;
 
-    *repeat = (struct repeat){ .partition = partition };
+    *repeat = (struct repeat){ .partition = partition,
+                               .has_key = has_key(request->exchange) };
     if (!read_repeat_count(request->exchange, &repeat->count) ||
-        has_key(request->exchange))
+        repeat->has_key)
         return;
     /* With their NULs, which no tenant and no key has in it. */
     buf_append(&bytes, request->caller.tenant,

@@ -20,14 +20,14 @@
 #include "producer/gateway/api_request.h"
 
 struct repeat {
+    bool has_key;       /* an Idempotency-Key: the rest is not used */
     char sha256[65];    /* of tenant, key and body; "": not such a request */
     unsigned int count; /* 0: the first time */
     unsigned int partition;
     bool is_noted; /* it has taken the job of an earlier try */
 };
 
-/* Reads the request: its header, and its body, which must be whole. A request
- * with an Idempotency-Key is none. */
+/* Reads the request: its headers, and its body, which must be whole. */
 void repeat_read(struct repeat *repeat, const struct api_request *request,
                  unsigned int partition);
 /* Asks for a note, and makes it ours; done gets the id of the job, or "". */

@@ -319,7 +319,7 @@ void response_reader_stream(struct api_request *request,
                                         HTTP_CHUNKED, &streamed, reader);
     /* A client does not repeat a request whose answer has begun. */
     repeat_settle(&kept->repeat, kept->gateway, view_of(kept->job));
-    kept->repeat = (struct repeat){ .count = 0 };
+    kept->repeat = (struct repeat){ .has_key = kept->repeat.has_key };
 }
 
 /* ---------------------------------------------------------------- waiting */
