@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import npm
+from servers import PATIENCE_S
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -14,6 +15,7 @@ class Tab:
     def __init__(self, browser, base, **context):
         given = {"viewport": {"width": 1200, "height": 900}, "locale": "en-US", **context}
         self.context = browser.new_context(**given)
+        self.context.set_default_timeout(PATIENCE_S * 1000)
         self.base = base
         self.faults = []
         self.expected = ()  # parts of messages of the console that may come

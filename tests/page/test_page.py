@@ -229,6 +229,85 @@ def test_each_event_is_seen_once_though_the_gateway_is_killed(tab, gateway, stac
     assert not tab.page.get_by_text("The connection is lost").is_visible()
 
 
+# --- when a request fails
+
+AWAY = "The gateway does not answer."
+
+
+def fail(tab, path, status=None, times=None):
+    """Requests whose path ends so are refused with that status, or not answered."""
+    tab.expected = ("ERR_", "Failed to load")
+
+    def refuse(route):
+        if status is None:
+            route.abort()
+        else:
+            body = {"error": {"message": "Not today."}}
+            route.fulfill(status=status, json=body)
+
+    tab.page.route(re.compile(f"{re.escape(path)}$"), refuse, times=times)
+
+
+def test_a_job_is_asked_for_again_after_a_failed_request(tab, gateway):
+    tab.page.clock.install()
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})[1]["id"]
+    fail(tab, f"/v1/jobs/{job}", times=1)
+    tab.open(f"job/{job}")
+    tab.see(AWAY)
+    tab.page.clock.fast_forward(6000)
+    tab.see("Why it is where it is")
+    assert tab.page.get_by_text(AWAY).count() == 0
+
+
+def test_a_refused_act_is_told_until_the_next_act(tab, gateway):
+    tab.page.clock.install()
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "refusing"})[1]["id"]
+    for place, asked, act, press in (
+        (f"job/{job}", f"/v1/jobs/{job}", f"/v1/jobs/{job}/cancel", "Cancel"),
+        ("queues", "/v1/queues", "/v1/queues/refusing/pause", "Pause: refusing"),
+    ):
+        tab.open(place)
+        fail(tab, act, status=409, times=1)
+        tab.page.get_by_role("button", name=press).click()
+        tab.see("Not today.")
+        for _ in range(2):  # the second one is sent when the first one has been shown
+            with tab.page.expect_response(re.compile(f"{asked}$")):
+                tab.page.clock.fast_forward(6000)
+        tab.see("Not today.")
+        tab.page.get_by_role("button", name=press).click()
+        tab.page.get_by_text("Not today.").wait_for(state="detached")
+
+
+def test_a_view_that_was_left_asks_no_more(tab, gateway):
+    """Also when the reader leaves it while an answer is on its way."""
+    tab.page.clock.install()
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})[1]["id"]
+    held, asked = [], []
+    tab.page.route(f"**/v1/jobs/{job}", lambda route: held.append(route))
+    tab.open(f"job/{job}")
+    wait_until(lambda: tab.page.wait_for_timeout(20) or held)
+    tab.open("ask")
+    tab.page.get_by_label("Question").wait_for()
+    tab.page.on("request", lambda request: asked.append(request.url))
+    with tab.page.expect_response(f"**/v1/jobs/{job}/explain"):
+        held[0].continue_()
+    asked.clear()
+    tab.page.clock.run_for(6000)
+    assert asked == []
+
+
+def test_a_question_can_be_sent_again_when_its_file_could_not(tab, tmp_path):
+    (tmp_path / "given.txt").write_text("seven")
+    tab.open("ask")
+    tab.page.get_by_label("Question").fill("draw it again")
+    tab.page.get_by_label("Files").set_input_files(tmp_path / "given.txt")
+    fail(tab, "/v1/blobs", times=1)
+    tab.page.get_by_role("button", name="Ask").click()
+    tab.see(AWAY)
+    tab.page.get_by_role("button", name="Ask").click()
+    tab.see("It is drawn.")
+
+
 # --- for everybody
 
 

@@ -2,20 +2,17 @@
 //
 // A call that fails throws an ApiError with the gateway's own sentence. Events come once and in
 // order, also when the connection breaks or another gateway goes on.
+import { t } from "./words.js";
 
 export class ApiError extends Error {
-  constructor(status, error) {
-    super(error.message);
+  constructor(status, message) {
+    super(message);
     this.status = status;
-    this.code = error.code;
-    this.param = error.param;
   }
 }
 
-const AWAY = { code: "away", message: "The gateway does not answer." };
-
-export function get(path, query = {}, signal) {
-  return call("GET", path, query, undefined, signal);
+export function get(path, query = {}) {
+  return call("GET", path, query);
 }
 
 export function post(path, body = {}) {
@@ -51,47 +48,41 @@ export function address(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-async function call(method, path, query, body, signal) {
+// body: a file is sent as it is, anything else as JSON.
+async function call(method, path, query, body) {
   const headers = { "X-Quern-Page": "1" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined) headers["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
   let answer;
   try {
-    answer = await fetch(address(path, query), {
-      method,
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
-    });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ApiError(0, AWAY);
+    answer = await fetch(address(path, query), { method, headers, body: isFile ? body : JSON.stringify(body) });
+  } catch {
+    throw new ApiError(0, t("The gateway does not answer."));
   }
   if (answer.status === 204) return null;
   const json = await answer.json().catch(() => null);
   if (answer.ok) return json;
-  throw new ApiError(answer.status, json?.error ?? { message: `${method} ${path}: ${answer.status}` });
+  throw new ApiError(answer.status, json?.error?.message ?? `${method} ${path}: ${answer.status}`);
 }
 
-// The events of a job from the first one on. heard: { event(data), away(isAway), end() }. Returns a
-// function that stops it.
-export function follow(job, heard) {
+// The events of the job at that path, from the first one on. heard: { event(data), away(isAway),
+// ended(): whether the last event has come, end(): there is no more to come }. Returns a function that
+// stops it.
+export function follow(path, heard) {
   const stop = new AbortController();
-  run(job, heard, stop.signal);
+  run(path, heard, stop.signal);
   return () => stop.abort();
 }
 
 const PAUSES_MS = [200, 500, 1000, 2000, 5000];
 
-async function run(job, heard, signal) {
+async function run(path, heard, signal) {
   let last = 0;
   let tries = 0;
   while (!signal.aborted) {
     try {
-      const answer = await fetch(address(`/v1/jobs/${job}/events`, last ? { after: last } : {}), {
-        signal,
-      });
-      if (answer.status === 204) return heard.end();
-      if (answer.status === 404) return heard.end();
+      const answer = await fetch(address(`${path}/events`, last ? { after: last } : {}), { signal });
+      if (answer.status === 204 || answer.status === 404) return heard.end();
       if (answer.ok) {
         heard.away(false);
         tries = 0;
@@ -102,7 +93,7 @@ async function run(job, heard, signal) {
         }
         if (heard.ended()) return heard.end();
       }
-    } catch (error) {
+    } catch {
       if (signal.aborted) return;
     }
     heard.away(true);

@@ -1,5 +1,5 @@
 // ask.js - puts a question or code to the fleet, with files; in a session, or by itself.
-import { ApiError, get, post } from "./api.js";
+import { get, post } from "./api.js";
 import { h } from "./dom.js";
 import { foreign } from "./format.js";
 import { t } from "./words.js";
@@ -17,7 +17,6 @@ export function open(place) {
       if (from) seen.before = upTo((await get(`/v1/jobs/${encodeURIComponent(from)}`)).result?.messages ?? [], Number(back));
       if (from && seen.before.length === 0) seen.fault = t("The conversation of that job is not kept any more.");
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
       seen.fault = error.message;
     }
     place.changed();
@@ -38,11 +37,11 @@ export function open(place) {
       const job = await jobOf(given, seen);
       location.hash = `#/job/${(await post("/v1/jobs", job)).id}`;
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
       seen.fault = error.message;
+    } finally {
+      seen.isBusy = false;
+      place.changed();
     }
-    seen.isBusy = false;
-    place.changed();
   }
 
   function choose(event) {
@@ -108,8 +107,6 @@ async function jobOf({ text, session, queue }, { kind, files, before }) {
 }
 
 async function upload(file) {
-  const answer = await fetch("/v1/blobs", { method: "POST", body: file, headers: { "X-Quern-Page": "1", "Content-Type": "application/octet-stream" } });
-  const json = await answer.json();
-  if (!answer.ok) throw new ApiError(answer.status, json.error);
-  return { name: file.name, blob: json.blob, bytes: json.bytes, mime: file.type || "application/octet-stream" };
+  const { blob, bytes } = await post("/v1/blobs", file);
+  return { name: file.name, blob, bytes, mime: file.type || "application/octet-stream" };
 }

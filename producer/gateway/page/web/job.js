@@ -15,36 +15,43 @@ import { t } from "./words.js";
 export function open(place, me) {
   const id = place.path[1] ?? "";
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
-  const seen = { facts: null, body: null, why: null, fault: null, away: false, asked: null, verdict: null, showsEvents: false };
+  // fault: of asking; refusal: of what somebody wanted done, until something else is done.
+  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, showsEvents: false };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
   const may = me.scopes.includes("submit");
   let conversation;
   let events;
   let stop = () => {};
   let forget = null;
+  let isClosed = false;
 
   async function look() {
-    forget?.();
+    let isGone = false;
     try {
       seen.facts = await get(path);
       seen.why = hasEnded(conversation) ? null : await get(`${path}/explain`);
       seen.fault = null;
     } catch (error) {
       seen.fault = error.message;
+      isGone = error.status === 404;
     }
+    if (isClosed) return;
     place.changed();
-    if (!hasEnded(conversation) && !seen.fault) forget = later(look, 5000);
+    forget?.();
+    if (!hasEnded(conversation) && !isGone) forget = later(look, 5000);
   }
 
   async function act(method, verb, body) {
     seen.asked = null;
+    seen.refusal = null;
     try {
       await send(method, `${path}${verb}`, body);
       return true;
     } catch (error) {
-      seen.fault = error.message;
-      place.changed();
+      seen.refusal = error.message;
       return false;
+    } finally {
+      place.changed();
     }
   }
 
@@ -52,7 +59,7 @@ export function open(place, me) {
     stop();
     conversation = newConversation();
     events = [];
-    stop = follow(id, {
+    stop = follow(path, {
       event(event) {
         events.push(event);
         take(conversation, event);
@@ -125,6 +132,7 @@ export function open(place, me) {
     draw: () => [
       h("h1", {}, t("Job"), " ", h("code", {}, foreign(id))),
       seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
+      seen.refusal && h("p", { class: "fault", role: "alert" }, seen.refusal),
       seen.away && h("p", { class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
       seen.facts && head(seen.facts, conversation),
       may && h("p", { class: "bar" }, actions()),
@@ -140,6 +148,7 @@ export function open(place, me) {
       drawEvents(seen, events, place.changed),
     ],
     close() {
+      isClosed = true;
       forget?.();
       stop();
     },

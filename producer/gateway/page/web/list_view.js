@@ -15,10 +15,10 @@ import { t } from "./words.js";
 const EVERY_MS = 3000;
 
 export function openList(list, place, may) {
-  const seen = { answer: null, fault: null, note: null, asked: null, timer: null, isClosed: false };
+  // fault: of asking; refusal: of what somebody wanted done, until something else is done.
+  const seen = { answer: null, fault: null, refusal: null, note: null, asked: null, timer: null, isClosed: false };
 
   async function look() {
-    seen.timer?.();
     try {
       seen.answer = await get(list.path, place.query);
       seen.fault = null;
@@ -27,18 +27,20 @@ export function openList(list, place, may) {
     }
     if (seen.isClosed) return;
     place.changed();
+    seen.timer?.();
     seen.timer = later(look, EVERY_MS);
   }
 
   async function run(action, row) {
     seen.asked = null;
+    seen.refusal = null;
+    seen.note = null;
     try {
       seen.note = (await action.run(row)) ?? null;
-      await look();
     } catch (error) {
-      seen.fault = error.message;
-      place.changed();
+      seen.refusal = error.message;
     }
+    await look();
   }
 
   function press(action, row) {
@@ -59,6 +61,7 @@ export function openList(list, place, may) {
       h("h1", {}, t(list.title)),
       list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
       seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
+      seen.refusal && h("p", { class: "fault", role: "alert" }, seen.refusal),
       seen.note && h("p", { class: "told", role: "status" }, seen.note),
       seen.asked && ask(seen.asked),
       seen.answer ? table(list, list.rows(seen.answer), may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
