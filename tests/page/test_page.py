@@ -117,6 +117,19 @@ def test_a_job_shows_its_conversation(tab, drawn):
     tab.see("It should be drawn.")
 
 
+def test_a_job_that_has_ended_is_asked_for_once(tab, drawn):
+    asked = []
+    tab.page.on("request", lambda request: asked.append(request.url))
+    tab.page.clock.install()
+    tab.open(f"job/{drawn}")
+    tab.see("It is drawn.")
+    tab.see("Attempts")
+    tab.page.clock.run_for(6000)
+    paths = [url.partition(f"/v1/jobs/{drawn}")[2] for url in asked if drawn in url]
+    assert sorted(paths)[:3] == ["", "/body", "/events"], paths
+    assert all(path.startswith("/images/") for path in paths[3:]), paths
+
+
 def test_hostile_text_is_text(tab, gateway, stack):
     job = submit(gateway, "hostile")
     stack.result(job)

@@ -24,21 +24,29 @@ export function open(place, me) {
   let stop = () => {};
   let forget = null;
   let isClosed = false;
+  let isLooking = false;
 
+  // Until the facts say that the job has ended.
   async function look() {
+    if (isLooking) return;
+    isLooking = true;
     let isGone = false;
     try {
       seen.facts = await get(path);
-      seen.why = hasEnded(conversation) ? null : await get(`${path}/explain`);
+      seen.why = seen.facts.finished_at ? null : await get(`${path}/explain`);
       seen.fault = null;
     } catch (error) {
       seen.fault = error.message;
       isGone = error.status === 404;
     }
+    isLooking = false;
     if (isClosed) return;
     place.changed();
     forget?.();
-    if (!hasEnded(conversation) && !isGone) forget = later(look, 5000);
+    if (seen.facts?.finished_at || isGone) return;
+    // The last event came after the facts.
+    const isSoon = hasEnded(conversation) && !seen.fault;
+    forget = later(look, isSoon ? 100 : 5000);
   }
 
   async function act(method, verb, body) {
@@ -63,7 +71,7 @@ export function open(place, me) {
       event(event) {
         events.push(event);
         take(conversation, event);
-        if (hasEnded(conversation)) look();
+        if (hasEnded(conversation) && !seen.facts?.finished_at) look();
         place.changed();
       },
       away(isAway) {
