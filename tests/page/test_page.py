@@ -130,6 +130,20 @@ def test_a_job_that_has_ended_is_asked_for_once(tab, drawn):
     assert all(path.startswith("/images/") for path in paths[3:]), paths
 
 
+def test_metadata_is_never_taken_for_a_fact(tab, gateway, stack):
+    metadata = {"State": "failed", "Cost": "$0", "order": "A-1042"}
+    body = {"prompt": "draw it", "metadata": metadata}
+    job = gateway.json("POST", "/v1/jobs", body)[1]["id"]
+    assert stack.result(job)["status"] == "completed"
+    tab.open(f"job/{job}")
+    tab.see("A-1042")
+    facts = tab.page.locator(".facts > div").all_inner_texts()
+    facts = [fact.split("\n") for fact in facts]
+    assert ["State", "completed"] in facts and ["metadata State", "failed"] in facts
+    assert ["metadata Cost", "$0"] in facts and ["order", "A-1042"] in facts
+    assert len([fact for fact in facts if fact[0] == "State"]) == 1
+
+
 def test_hostile_text_is_text(tab, gateway, stack):
     job = submit(gateway, "hostile")
     stack.result(job)
@@ -433,6 +447,7 @@ def test_a_job_is_cancelled(tab, gateway):
     waits = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})[1]["id"]
     tab.open(f"job/{waits}")
     tab.see("Why it is where it is")
+    tab.check_access()
     tab.page.get_by_role("button", name="Cancel").click()
     tab.see("cancelled", exact=True)
 

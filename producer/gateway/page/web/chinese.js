@@ -95,6 +95,7 @@ export const chinese = {
   Markdown: "Markdown",
   "May start": "可开始",
   "May this run?": "可以运行吗？",
+  metadata: "元数据",
   min: "分钟",
   "model, turn {}": "模型，第 {} 轮",
   Model: "模型",

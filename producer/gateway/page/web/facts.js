@@ -20,9 +20,20 @@ export function head(facts, conversation) {
     ["Tokens", result.usage && count((result.usage.input_tokens ?? 0) + (result.usage.output_tokens ?? 0))],
     ["Cost", result.usage?.cost && money(result.usage.cost)],
     ["Error", facts.error_code && foreign(facts.error_code)],
-    ...Object.entries(result.metadata ?? {}).map(([name, value]) => [name, foreign(String(value)), true]),
   ];
-  return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([name, value, isForeign]) => h("div", { key: name }, h("dt", {}, isForeign ? foreign(name) : t(name)), h("dd", {}, value))));
+  const names = rows.flatMap(([name]) => [name, t(name)]);
+  return h(
+    "dl",
+    { class: "facts" },
+    rows.filter(([, value]) => value).map(([name, value]) => fact(name, t(name), value)),
+    Object.entries(result.metadata ?? {}).map(([name, value]) =>
+      fact(`metadata ${name}`, [names.includes(name) && `${t("metadata")} `, foreign(name)], foreign(String(value))),
+    ),
+  );
+}
+
+function fact(key, name, value) {
+  return h("div", { key }, h("dt", {}, name), h("dd", {}, value));
 }
 
 // What each model has cost.
