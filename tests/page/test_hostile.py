@@ -1,8 +1,10 @@
 """A hundred hostile texts in every place of the page that shows text of others: none
 runs, none loads anything, none breaks the layout."""
 
+import unicodedata
+
 import pytest
-from gateway import Gateway
+from gateway import Gateway, make_key
 from hostile import TEXTS
 from servers import free_ports
 from stack import Stack, call_of
@@ -21,8 +23,12 @@ LOOK = """() => ({
   out: [...document.querySelectorAll("main *")].filter((one) =>
     one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll")).slice(0, 3)
     .map((one) => one.outerHTML.slice(0, 200)),
+  text: document.body.textContent,
   header: document.querySelector("header nav").getBoundingClientRect().height,
 })"""
+
+
+UNSEEN = ("Cc", "Cf", "Zl", "Zp")
 
 
 def label(text):
@@ -61,6 +67,8 @@ def check(tab):
     assert set(seen["links"]) <= {"http:", "https:", "mailto:"}, seen["links"]
     assert seen["wide"] <= 1200, seen["out"]
     assert 0 < seen["header"] < 200, seen
+    unseen = [c for c in seen["text"] if unicodedata.category(c) in UNSEEN and c not in "\t\n\r"]
+    assert unseen == [], ascii(unseen)
 
 
 def test_what_models_say_and_cells_print(tab, gateway, stack):
@@ -95,12 +103,32 @@ def test_names_and_metadata(tab, gateway, stack):
         stack.result(job)
     for place in ("jobs", "jobs?tenant=*", "sessions", "tenants"):
         tab.open(place)
+        tab.page.reload()  # else rows of the place before are seen for a moment
         tab.page.locator("tbody tr").nth(50).wait_for(state="attached")
+        tab.page.locator("tbody .hidden-mark").nth(5).wait_for(state="attached")
         check(tab)
+    tab.open("sessions")
+    row = tab.page.locator("tr", has=tab.page.locator(".hidden-mark")).first
+    row.get_by_role("button", name="Close").click()
+    tab.page.locator(".question .hidden-mark").first.wait_for()
+    check(tab)
     for job in jobs[:: len(jobs) // 20]:
         tab.open(f"job/{job}")
         tab.see("completed", exact=True)
         check(tab)
+
+
+def test_who_has_signed_in(browser, stack):
+    with Gateway(stack.redis.url, open=None, port=free_ports(1)[0]) as closed:
+        closed.ready()
+        with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+            tab.expected = ("401",)
+            tab.open()
+            field = tab.page.get_by_label("Key", exact=True)
+            field.fill(make_key(stack, tenant="ann\u202e", scopes="read"))
+            tab.page.keyboard.press("Enter")
+            tab.page.locator("header .hidden-mark").wait_for()
+        closed.drain()
 
 
 def test_errors(tab, gateway, stack):

@@ -1,7 +1,7 @@
 // approval.js - a call that waits for a person: all that would run, and the verdicts.
 import { coloured } from "./code.js";
 import { h } from "./dom.js";
-import { foreign, length } from "./format.js";
+import { fault, foreign, length } from "./format.js";
 import { t } from "./words.js";
 
 // Verdicts that need words: the label of the field, and the member that they are.
@@ -42,7 +42,7 @@ export function approval(data, seen, act, changed) {
     h("h2", {}, t("May this run?")),
     h("p", {}, h("strong", {}, foreign(data.tool ?? "")), left > 0 && [" ", t("{} are left to decide.", length(left))]),
     h("pre", { class: "code" }, data.code ? coloured(asked) : foreign(asked)),
-    data.error?.message && h("p", { class: "fault", role: "alert" }, foreign(data.error.message)),
+    fault(data.error?.message),
     h(
       "p",
       { class: "bar" },

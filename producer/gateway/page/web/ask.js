@@ -1,7 +1,7 @@
 // ask.js - puts a question or code to the fleet, with files; in a session, or by itself.
 import { get, post } from "./api.js";
 import { h } from "./dom.js";
-import { foreign } from "./format.js";
+import { fault, foreign } from "./format.js";
 import { t } from "./words.js";
 
 const MOST_FILES = 20;
@@ -74,7 +74,7 @@ export function open(place) {
           h("div", {}, h("label", { for: "files" }, t("Files")), h("input", { id: "files", type: "file", multiple: true, onchange: choose })),
         ),
         seen.files.length > 0 && h("ul", { class: "files" }, seen.files.map((file) => h("li", { key: file.name }, foreign(file.name)))),
-        seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
+        fault(seen.fault),
         h("p", {}, h("button", { disabled: seen.isBusy, class: "main" }, seen.kind === "prompt" ? t("Ask") : t("Run"))),
       ),
     ],

@@ -1,7 +1,7 @@
 // bulk.js - one act on all jobs that the filters find: it counts them, asks, and then does it to each.
 import { get, send } from "./api.js";
 import { h } from "./dom.js";
-import { count } from "./format.js";
+import { count, foreign } from "./format.js";
 import { question } from "./question.js";
 import { t } from "./words.js";
 
@@ -65,7 +65,7 @@ export function bulk(query, changed, done) {
   function draw() {
     return [
       h("p", { class: "bar", key: "bulk" }, Object.entries(ACTS).map(([verb, { name }]) => h("button", { type: "button", key: verb, disabled: Boolean(stage?.running), onclick: () => find(verb) }, t(name)))),
-      stage?.text && h("p", { class: "told", role: "status", key: "told" }, stage.text),
+      stage?.text && h("p", { class: "told", role: "status", key: "told" }, foreign(stage.text)),
       stage?.running && h("p", { class: "note", role: "status", key: "runs" }, t("{} of {}", count(stage.at), count(stage.ids.length))),
       stage?.ids && !stage.running && question(t(ACTS[stage.verb].ask, count(stage.ids.length)), t(ACTS[stage.verb].name), () => run(stage), () => show(null)),
     ];

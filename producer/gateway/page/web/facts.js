@@ -59,5 +59,5 @@ export function reasons({ why }) {
 
 export function ended(last, facts) {
   const error = last.error ?? facts?.result?.error;
-  return error?.message && h("p", { class: "fault" }, `${error.code}: `, foreign(error.message));
+  return error?.message && h("p", { class: "fault" }, foreign(`${error.code}: ${error.message}`));
 }

@@ -74,9 +74,9 @@ export function ago(ms, now = Date.now()) {
   return h("time", { datetime: new Date(ms).toISOString(), title: date(ms) }, text);
 }
 
-// Marks that turn the direction of text around, and controls that show nothing: they can make a text
-// look like another one, so they are shown by their numbers.
-const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+// Marks that turn the direction of text around, and controls that show nothing, but for tabs and ends of
+// lines: they can make a text look like another one, so they are shown by their numbers.
+const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 // Text that somebody else has written, isolated from the direction of what is around it.
 export function foreign(text) {
@@ -86,8 +86,13 @@ export function foreign(text) {
     if (match.index > at) parts.push(text.slice(at, match.index));
     const number = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
     parts.push(h("span", { class: "hidden-mark", title: t("A character that is not seen") }, `U+${number}`));
-    at = match.index + 1;
+    at = match.index + match[0].length;
   }
   if (at < text.length) parts.push(text.slice(at));
   return h("bdi", {}, parts);
+}
+
+// What went wrong, in the gateway's words, which may have somebody's name in them.
+export function fault(text) {
+  return text && h("p", { class: "fault", role: "alert" }, foreign(text));
 }

@@ -5,7 +5,7 @@ import { approval } from "./approval.js";
 import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, usage } from "./facts.js";
-import { count, foreign } from "./format.js";
+import { count, fault, foreign } from "./format.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
 import { askedOf, draw, drawAsked } from "./steps.js";
@@ -139,8 +139,8 @@ export function open(place, me) {
     title: t("Job {}", id.slice(0, 8)),
     draw: () => [
       h("h1", {}, t("Job"), " ", h("code", {}, foreign(id))),
-      seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
-      seen.refusal && h("p", { class: "fault", role: "alert" }, seen.refusal),
+      fault(seen.fault),
+      fault(seen.refusal),
       seen.away && h("p", { class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
       seen.facts && head(seen.facts, conversation),
       may && h("p", { class: "bar" }, actions()),

@@ -2,7 +2,7 @@
 import { get, later } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
-import { ago, count, date, foreign, length, money } from "./format.js";
+import { ago, count, date, fault, foreign, length, money } from "./format.js";
 import { t } from "./words.js";
 
 const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
@@ -15,7 +15,7 @@ export function open(place, me) {
   const filters = place.query;
   let pages = [];
   let next;
-  let fault = null;
+  let failure = null;
   let paused = false;
   let forget = null;
   let closed = false;
@@ -45,9 +45,9 @@ export function open(place, me) {
         pages = [first.jobs];
         next = first.next;
       }
-      fault = null;
+      failure = null;
     } catch (error) {
-      fault = error.message;
+      failure = error.message;
     }
     if (closed) return;
     place.changed();
@@ -94,7 +94,7 @@ export function open(place, me) {
         h("button", { type: "button", "aria-pressed": String(paused), onclick: pause }, paused ? t("Go on") : t("Pause")),
         h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : t("Live.")),
       ),
-      fault && h("p", { class: "fault", role: "alert" }, fault),
+      fault(failure),
       all && all.draw(),
       table(pages.flat(), filters.tenant === "*"),
       next && h("p", {}, h("button", { type: "button", onclick: more }, t("More"))),

@@ -8,7 +8,7 @@
 //             somebody answers first; run returns a promise, and may give a note to show
 import { get, later } from "./api.js";
 import { h } from "./dom.js";
-import { foreign } from "./format.js";
+import { fault, foreign } from "./format.js";
 import { question } from "./question.js";
 import { t } from "./words.js";
 
@@ -60,9 +60,9 @@ export function openList(list, place, may) {
     draw: () => [
       h("h1", {}, t(list.title)),
       list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
-      seen.fault && h("p", { class: "fault", role: "alert" }, seen.fault),
-      seen.refusal && h("p", { class: "fault", role: "alert" }, seen.refusal),
-      seen.note && h("p", { class: "told", role: "status" }, seen.note),
+      fault(seen.fault),
+      fault(seen.refusal),
+      seen.note && h("p", { class: "told", role: "status" }, text(seen.note)),
       seen.asked && ask(seen.asked),
       seen.answer ? table(list, list.rows(seen.answer), may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
     ],

@@ -2,7 +2,7 @@
 // jobs that failed for good, tenants, keys.
 import { post, send } from "./api.js";
 import { h } from "./dom.js";
-import { ago, bytes, count, length, money } from "./format.js";
+import { ago, bytes, count, foreign, length, money } from "./format.js";
 import { openList } from "./list_view.js";
 import { t } from "./words.js";
 
@@ -16,7 +16,7 @@ function at(...parts) {
 }
 
 function jobs(name, query) {
-  return h("a", { href: `#/jobs?${new URLSearchParams(query)}` }, name);
+  return h("a", { href: `#/jobs?${new URLSearchParams(query)}` }, foreign(name));
 }
 
 function job(id) {

@@ -8,6 +8,7 @@
 // behind "#/", place.query its filters; place.go({...}) changes the filters.
 import { ApiError, get, post } from "./api.js";
 import { h, render } from "./dom.js";
+import { fault, foreign } from "./format.js";
 import { choose, language, languages, load, t } from "./words.js";
 
 const VIEWS = {
@@ -32,7 +33,7 @@ function lists() {
 
 let me = null;
 let view = null;
-let fault = null;
+let failure = null;
 let opened = 0;
 
 function place() {
@@ -53,14 +54,14 @@ async function open() {
   const number = ++opened;
   view?.close();
   view = null;
-  fault = null;
+  failure = null;
   const at = place();
   let name = at.path[0];
   if (!me) name = "sign-in";
   else if (name === "" && !may("operate")) name = "jobs";
   const found = VIEWS[name] ?? VIEWS[""];
   if (found.scope && !may(found.scope)) {
-    fault = t("This view needs a key of the scope {}.", found.scope);
+    failure = t("This view needs a key of the scope {}.", found.scope);
     draw();
     return;
   }
@@ -94,8 +95,8 @@ function frame() {
   return [
     h("a", { class: "skip", href: "#view", onclick: skip }, t("Skip to the content")),
     h("header", { key: "header" }, h("a", { class: "name", href: "#/" }, "quern"), navigation(), settings()),
-    fault && h("p", { class: "fault", role: "alert", key: "fault" }, fault),
-    h("main", { id: "view", tabindex: "-1", key: "view" }, view ? view.draw() : !fault && waiting()),
+    fault(failure),
+    h("main", { id: "view", tabindex: "-1", key: "view" }, view ? view.draw() : !failure && waiting()),
   ];
 }
 
@@ -135,7 +136,7 @@ function settings() {
         h("option", { value, selected: theme() === value }, t(text)),
       ),
     ),
-    me && h("span", { class: "who", title: me.scopes.join(" ") }, me.tenant),
+    me && h("span", { class: "who", title: me.scopes.join(" ") }, foreign(me.tenant)),
     me && !me.open && h("button", { type: "button", onclick: signOut }, t("Sign out")),
   );
 }
@@ -180,7 +181,7 @@ async function start() {
   try {
     me = await get("/v1/me");
   } catch (error) {
-    if (!(error instanceof ApiError) || ![401, 403].includes(error.status)) fault = error.message;
+    if (!(error instanceof ApiError) || ![401, 403].includes(error.status)) failure = error.message;
   }
   addEventListener("hashchange", open);
   await open();

@@ -2,7 +2,7 @@
 import { get, later } from "./api.js";
 import { bars } from "./chart.js";
 import { h } from "./dom.js";
-import { bound, clock, count, date, length, money } from "./format.js";
+import { bound, clock, count, date, foreign, length, money } from "./format.js";
 import { t } from "./words.js";
 
 const EVERY_MS = { hour: 2000, day: 10_000, week: 60_000 };
@@ -35,7 +35,7 @@ export function open(place) {
       h("div", { class: "spans", role: "group", "aria-label": t("Time") }, Object.keys(EVERY_MS).map((one) =>
         h("button", { type: "button", "aria-pressed": String(one === span), onclick: () => place.go({ span: one }) }, t(one)),
       )),
-      fault && h("p", { class: "fault", role: "status" }, t("What is shown may be old: {}", fault)),
+      fault && h("p", { class: "fault", role: "status" }, foreign(t("What is shown may be old: {}", fault))),
       seen && [now(seen), past(seen), queues(seen)],
     ],
     close() {
@@ -109,7 +109,7 @@ function queues({ queues: all }) {
           h(
             "tr",
             { key: queue.queue },
-            h("th", { scope: "row" }, h("a", { href: jobsAt({ queue: queue.queue }) }, queue.queue)),
+            h("th", { scope: "row" }, h("a", { href: jobsAt({ queue: queue.queue }) }, foreign(queue.queue))),
             h("td", { class: "number" }, count(queue.running)),
             h("td", { class: "number" }, count(queue.waiting)),
             h("td", { class: "number" }, count(queue.scheduled)),

@@ -1,10 +1,11 @@
 // sign_in.js - asks for a key, and has the gateway keep it in a cookie.
 import { post } from "./api.js";
 import { h } from "./dom.js";
+import { fault } from "./format.js";
 import { t } from "./words.js";
 
 export function open(place, me, signedIn) {
-  let fault = null;
+  let refusal = null;
   let busy = false;
 
   async function submit(event) {
@@ -15,7 +16,7 @@ export function open(place, me, signedIn) {
     try {
       signedIn(await post("/v1/sign-in", { key }));
     } catch (error) {
-      fault = error.message;
+      refusal = error.message;
     }
     busy = false;
     place.changed();
@@ -32,7 +33,7 @@ export function open(place, me, signedIn) {
         h("pre", {}, "quern key add --tenant NAME --scopes read"),
         h("label", { for: "key" }, t("Key")),
         h("input", { id: "key", name: "key", type: "password", autocomplete: "current-password", required: true, shown: (node) => node.focus() }),
-        fault && h("p", { class: "fault", role: "alert" }, fault),
+        fault(refusal),
         h("button", { disabled: busy }, t("Sign in")),
       ),
     close() {},

@@ -107,5 +107,5 @@ function drawPage(part, { path, frame, setFrame }) {
 }
 
 function drawNote(step) {
-  return h("p", { key: step.key, class: "note" }, `${clock(step.at)} ${step.type}`, step.data.error?.message && [": ", foreign(step.data.error.message)]);
+  return h("p", { key: step.key, class: "note" }, `${clock(step.at)} `, foreign(step.type), step.data.error?.message && [": ", foreign(step.data.error.message)]);
 }
