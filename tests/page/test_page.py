@@ -365,8 +365,10 @@ def test_chinese(browser, gateway, drawn):
     with Tab(browser, f"http://127.0.0.1:{gateway.port}", locale="zh-CN") as tab:
         tab.open()
         tab.see("已结束的任务")
+        wait_until(lambda: tab.page.title() == "总览 · quern")
         tab.page.get_by_label("语言").select_option("en")
         tab.see("Jobs that ended")
+        wait_until(lambda: tab.page.title() == "Overview · quern")
         tab.page.reload()
         tab.see("Jobs that ended")
 
@@ -391,6 +393,54 @@ def test_all_words_are_in_chinese(tab):
         }"""
     )
     assert missing == []
+
+
+MISSED = 'async () => [...(await import("/page/words.js")).missed]'
+
+
+def test_no_view_misses_a_word(browser, gateway, stack, drawn):
+    cells = {"kind": "code", "cells": ["print(1)", "1/0"], "session": "kept"}
+    broken = gateway.json("POST", "/v1/jobs", cells)[1]["id"]
+    waits = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})[1]["id"]
+    stack.model.script([{"status": 400}])
+    failed = submit(gateway, "x")
+    for job in (broken, failed):
+        stack.result(job)
+    asks = guarded(gateway, stack)
+    wait_until(lambda: gateway.json("GET", f"/v1/jobs/{asks}")[1].get("reason") == "approval")
+    rows = "jobs jobs?tenant=* sessions queues workers endpoints dead tenants".split()
+    places = {
+        **{"": ".tiles", "ask": "form.ask", "schedules": "h1", "keys": ".fault", "sign-in": ".sign-in"},
+        **{place: "tbody tr" for place in rows},
+        **{f"job/{drawn}": ".facts", f"job/{broken}": ".call .failed", f"job/{failed}": ".fault"},
+        **{f"job/{waits}": ".why", f"job/{asks}": ".approval"},
+        f"ask?from={drawn}&back=0": ".told",
+    }
+    with Tab(browser, f"http://127.0.0.1:{gateway.port}", locale="zh-CN") as tab:
+        for place, shown in places.items():
+            tab.open(place)
+            tab.page.reload()
+            tab.page.locator(shown).first.wait_for()
+            for button in tab.page.locator(".bar button[aria-expanded]").all():
+                button.click()
+                tab.page.evaluate("() => new Promise(requestAnimationFrame)")  # it is drawn
+            assert tab.page.evaluate(MISSED) == [], place
+    gateway.json("POST", f"/v1/jobs/{asks}/cancel", {})
+
+
+STATUSES = "error exit timeout memory crashed interrupted unknown refused"
+REASONS = "queue schedule released lost retry backoff budget endpoint requeued approval"
+VERDICTS = "approve reject edit skip regenerate ask abort"
+
+
+def test_no_word_of_the_fleet_is_missed(browser, gateway):
+    """How a call ended, and why a job waits: words of MESSAGES.md."""
+    words = f"{STATUSES} {REASONS} {VERDICTS}".split()
+    with Tab(browser, f"http://127.0.0.1:{gateway.port}", locale="zh-CN") as tab:
+        tab.open("ask")
+        tab.page.locator("form").wait_for()
+        tab.page.evaluate('async (all) => all.map((await import("/page/words.js")).t)', words)
+        assert tab.page.evaluate(MISSED) == []
 
 
 def test_the_keyboard_is_enough(tab, drawn):
@@ -429,7 +479,8 @@ def test_code_runs_with_a_file_in_a_session(tab, tmp_path):
     tab.see("seven")
     tab.see("completed", exact=True)
     tab.open("sessions")
-    tab.page.get_by_role("link", name="Continue").click()
+    row = tab.page.get_by_role("row").filter(has_text="mine")
+    row.get_by_role("link", name="Continue").click()
     session = tab.page.get_by_role("textbox", name="Session")
     assert session.input_value() == "mine"
     tab.page.get_by_role("button", name="Python").click()
@@ -439,7 +490,6 @@ def test_code_runs_with_a_file_in_a_session(tab, tmp_path):
     tab.open("sessions")
     tab.page.get_by_role("button", name="Close: mine").click()
     tab.page.get_by_role("button", name="Close", exact=True).click()
-    row = tab.page.get_by_role("row").filter(has_text="mine")
     row.wait_for(state="detached")
 
 

@@ -56,7 +56,7 @@ export function open(place) {
 
   if (from || again) load();
   return {
-    title: t("Ask"),
+    title: () => t("Ask"),
     draw: () => [
       h("h1", {}, t("Ask")),
       seen.before?.length > 0 && h("p", { class: "told" }, t("It goes on from a step of this job:"), " ", h("a", { href: `#/job/${from}`, class: "id" }, foreign(from))),

@@ -136,7 +136,7 @@ export function open(place, me) {
   );
   begin();
   return {
-    title: t("Job {}", id.slice(0, 8)),
+    title: () => t("Job {}", id.slice(0, 8)),
     draw: () => [
       h("h1", {}, t("Job"), " ", h("code", {}, foreign(id))),
       fault(seen.fault),

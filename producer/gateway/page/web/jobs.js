@@ -84,7 +84,7 @@ export function open(place, me) {
 
   look();
   return {
-    title: t("Jobs"),
+    title: () => t("Jobs"),
     draw: () => [
       h("h1", {}, t("Jobs")),
       form(filters, me, submit),
@@ -164,7 +164,7 @@ function row(job, hasTenants) {
     h("td", {}, foreign(job.session ?? "")),
     h("td", { class: "number" }, job.tokens ? count(job.tokens) : "–"),
     h("td", { class: "number" }, job.cost ? money(job.cost) : "–"),
-    h("td", { class: job.error_code && "bad" }, foreign(job.error_code ?? job.reason ?? "")),
+    h("td", { class: job.error_code && "bad" }, foreign(job.error_code ?? (job.reason ? t(job.reason) : ""))),
     h("td", {}, foreign(job.worker ?? "")),
   );
 }

@@ -56,7 +56,7 @@ export function openList(list, place, may) {
 
   look();
   return {
-    title: t(list.title),
+    title: () => t(list.title),
     draw: () => [
       h("h1", {}, t(list.title)),
       list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
@@ -91,7 +91,7 @@ function table(list, rows, press) {
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind]) => h("th", { scope: "col", class: kind }, t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
+      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind]) => h("th", { scope: "col", class: kind }, name && t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
       h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
     ),
   );

@@ -2,6 +2,7 @@
 // around the view.
 //
 // A view is a module with one function, open(place, me), which returns { title, draw, close }:
+//   title()   names it
 //   draw()    describes what the view shows now (dom.js)
 //   close()   ends what it waits for
 // It calls place.changed() when it has something new to show. place.path are the parts of the address
@@ -87,7 +88,7 @@ function draw() {
   requestAnimationFrame(() => {
     asked = false;
     render(document.body, frame());
-    document.title = view?.title ? `${view.title} · quern` : "quern";
+    document.title = view ? `${view.title()} · quern` : "quern";
   });
 }
 

@@ -29,7 +29,7 @@ export function open(place) {
 
   look();
   return {
-    title: t("Overview"),
+    title: () => t("Overview"),
     draw: () => [
       h("h1", {}, t("Overview")),
       h("div", { class: "spans", role: "group", "aria-label": t("Time") }, Object.keys(EVERY_MS).map((one) =>

@@ -23,7 +23,7 @@ export function open(place, me, signedIn) {
   }
 
   return {
-    title: t("Sign in"),
+    title: () => t("Sign in"),
     draw: () =>
       h(
         "form",

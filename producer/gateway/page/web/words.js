@@ -4,6 +4,7 @@ const LANGUAGES = { en: "English", zh: "中文" };
 const STORED = "quern-language";
 let chosen = stored() ?? (navigator.language.startsWith("zh") ? "zh" : "en");
 let chinese = {};
+export const missed = new Set(); // words that were to be shown in Chinese and are not there; for tests
 
 function stored() {
   const language = localStorage.getItem(STORED);
@@ -19,19 +20,25 @@ export function language() {
 }
 
 export async function choose(language) {
-  chosen = language in LANGUAGES ? language : "en";
-  localStorage.setItem(STORED, chosen);
-  await load();
+  await load(language);
+  localStorage.setItem(STORED, language);
 }
 
-export async function load() {
-  document.documentElement.lang = chosen === "zh" ? "zh-CN" : "en";
-  if (chosen === "zh") ({ chinese } = await import("./chinese.js"));
+export async function load(language = chosen) {
+  if (language === "zh") ({ chinese } = await import("./chinese.js"));
+  chosen = language;
+  document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
 }
 
 // "{}" stands for what is given, in its order.
 export function t(text, ...given) {
-  const words = chosen === "zh" ? (chinese[text] ?? text) : text;
   let at = 0;
-  return words.replace(/\{\}/g, () => given[at++]);
+  return wordsOf(text).replace(/\{\}/g, () => given[at++]);
+}
+
+function wordsOf(text) {
+  if (chosen === "en") return text;
+  if (Object.hasOwn(chinese, text)) return chinese[text];
+  missed.add(text);
+  return text;
 }
