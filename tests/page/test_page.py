@@ -286,6 +286,17 @@ def test_a_job_is_asked_for_again_after_a_failed_request(tab, gateway):
     assert tab.page.get_by_text(AWAY).count() == 0
 
 
+def test_the_page_starts_when_the_gateway_answers(tab):
+    fail(tab, "/v1/me", times=1)
+    tab.open("jobs")
+    tab.see(AWAY)
+    tab.see("Live.")
+    assert tab.page.get_by_text(AWAY).count() == 0
+    fail(tab, "/page/ask.js", times=1)
+    tab.open("ask")
+    tab.see(AWAY)
+
+
 def test_a_refused_act_is_told_until_the_next_act(tab, gateway):
     tab.page.clock.install()
     job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "refusing"})[1]["id"]

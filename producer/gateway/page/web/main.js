@@ -7,7 +7,7 @@
 //   close()   ends what it waits for
 // It calls place.changed() when it has something new to show. place.path are the parts of the address
 // behind "#/", place.query its filters; place.go({...}) changes the filters.
-import { ApiError, get, post } from "./api.js";
+import { get, later, post } from "./api.js";
 import { h, render } from "./dom.js";
 import { fault, foreign } from "./format.js";
 import { choose, language, languages, load, t } from "./words.js";
@@ -66,8 +66,13 @@ async function open() {
     draw();
     return;
   }
-  const module = await found.load();
+  const module = await found.load().catch(() => null);
   if (number !== opened) return;
+  if (!module) {
+    failure = t("The gateway does not answer.");
+    draw();
+    return;
+  }
   view = module.open(at, me, signedIn);
   view.of = found.of ?? name;
   draw();
@@ -171,21 +176,31 @@ function signedIn(who) {
 }
 
 async function signOut() {
-  await post("/v1/sign-out");
-  me = null;
-  open();
+  try {
+    await post("/v1/sign-out");
+    me = null;
+    open();
+  } catch (error) {
+    failure = error.message;
+    draw();
+  }
 }
 
 async function start() {
-  useTheme();
-  await load();
   try {
     me = await get("/v1/me");
   } catch (error) {
-    if (!(error instanceof ApiError) || ![401, 403].includes(error.status)) failure = error.message;
+    if (![401, 403].includes(error.status)) {
+      failure = error.message;
+      draw();
+      later(start, 2000);
+      return;
+    }
   }
   addEventListener("hashchange", open);
   await open();
 }
 
-start();
+useTheme();
+await load();
+await start();
