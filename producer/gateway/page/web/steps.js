@@ -31,14 +31,14 @@ export function draw(step, shown) {
   return DRAWS[step.kind](step, shown);
 }
 
-// What is long is described once, as long as its text is the same.
+// What is long is described once, as long as its text is the same and as whole.
 const described = new WeakMap();
 
 function once(step, text, describe) {
   const before = described.get(step);
-  if (before?.text === text) return before.description;
+  if (before?.text === text && before.isWhole === step.isWhole) return before.description;
   const description = describe();
-  described.set(step, { text, description });
+  described.set(step, { text, isWhole: step.isWhole, description });
   return description;
 }
 
