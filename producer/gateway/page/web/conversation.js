@@ -4,13 +4,13 @@
 // A step is { kind, key, at, end } and
 //   kind "wait"  reason: since the submit, or until it goes on
 //   kind "turn"  turn, reasoning, text, isWhole
-//   kind "call"  call, tool, code, text, parent, status, state, ms, output: [{ stream, text }],
-//                images, displays, files
+//   kind "call"  call, tool, code, text, status, output: [{ stream, text }], images,
+//                displays, files
 //   kind "note"  type, data: any other event that somebody may want to know
 // Times are those of Redis, ms since 1970.
 
 export function newConversation() {
-  return { state: "queued", seq: 0, attempt: 0, steps: [], calls: new Map(), turns: new Map(), wait: null, last: null };
+  return { state: "queued", steps: [], calls: new Map(), turns: new Map(), wait: null, last: null };
 }
 
 // The last events of a job. There is none behind them.
@@ -22,8 +22,6 @@ export function hasEnded(conversation) {
 
 export function take(conversation, event) {
   const { type, data = {}, at } = event;
-  conversation.seq = event.seq;
-  conversation.attempt = event.attempt ?? conversation.attempt;
   if (type in ENDS) {
     endAll(conversation, at);
     conversation.state = ENDS[type];
@@ -120,7 +118,7 @@ const TAKES = {
   "tool.started": beginCall,
   "tool.output": (all, data, at) => addOutput(callOf(all, data, at), data.stream, data.text),
   "tool.cleared": (all, data, at) => Object.assign(callOf(all, data, at), { output: [], images: [], displays: [] }),
-  "tool.completed": (all, data, at) => Object.assign(callOf(all, data, at), { end: at, status: data.status, state: data.state, ms: data.ms }),
+  "tool.completed": (all, data, at) => Object.assign(callOf(all, data, at), { end: at, status: data.status }),
   image: (all, data, at) => callOf(all, data, at).images.push(data.image),
   display: (all, data, at) => callOf(all, data, at).displays.push(data.display),
   "display.updated": (all, data) => updateDisplays(all, data.display),

@@ -22,8 +22,7 @@ export function open(place, me) {
   const all = me.scopes.includes("submit") && bulk(query(), place.changed, () => look());
 
   function query(cursor) {
-    const { at, ...asked } = filters;
-    return { ...asked, limit: ROWS, cursor };
+    return { ...filters, limit: ROWS, cursor };
   }
 
   // A page may have no jobs although there are more: then the next one is asked for.

@@ -1,5 +1,5 @@
 // save.js - a job as a file that somebody keeps: a notebook, Markdown, or the events and the result as
-// JSON. No document, no network: the tests run it alone.
+// JSON. All but keep() need no document: the tests run them alone.
 
 // asked: what was asked, or ""; steps: of conversation.js; image(name): its bytes in base64, or null.
 // The notebook is one of nbformat 4.5 (https://nbformat.readthedocs.io/en/latest/format_description.html).
