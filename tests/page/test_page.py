@@ -331,6 +331,45 @@ def test_a_refused_act_is_told_until_the_next_act(tab, gateway):
         tab.page.get_by_text("Not today.").wait_for(state="detached")
 
 
+def test_a_verdict_that_is_refused_keeps_its_words(tab, gateway, stack):
+    job = guarded(gateway, stack)
+    tab.open(f"job/{job}")
+    tab.page.get_by_role("button", name="Reject", exact=True).click()
+    field = tab.page.get_by_label("Why, for the model")
+    field.fill("not on Sundays")
+    fail(tab, f"/v1/jobs/{job}/approve", status=409, times=1)
+    send = tab.page.locator(".approval form").get_by_role("button", name="Reject")
+    send.click()
+    tab.see("Not today.")
+    assert field.input_value() == "not on Sundays"
+    send.click()
+    tab.see("Over.")
+
+
+def test_more_jobs_are_asked_for_again(tab, stack):
+    for _ in range(250):
+        stack.submit(prompt="x", queue="nobody", tenant="busy")
+    tab.open("jobs?tenant=busy")
+    rows = tab.page.locator("tbody tr")
+    more = tab.page.get_by_role("button", name="More")
+    more.wait_for()
+    shown = rows.count()
+    tab.page.get_by_role("button", name="Pause").click()
+    fail(tab, "", status=409, times=1)
+    more.click()
+    tab.see("Not today.")
+    assert rows.count() == shown
+    more.click()
+    wait_until(lambda: rows.count() > shown)
+    assert tab.page.get_by_text("Not today.").count() == 0
+
+
+def test_an_address_that_is_no_text(tab):
+    tab.expected = ("404",)
+    tab.open("job/%")
+    tab.see("there is no job", exact=False)
+
+
 def test_a_view_that_was_left_asks_no_more(tab, gateway):
     """Also when the reader leaves it while an answer is on its way."""
     tab.page.clock.install()

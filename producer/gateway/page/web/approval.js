@@ -17,8 +17,8 @@ const AT_ONCE = [
   ["abort", "End the job"],
 ];
 
-// data: of the event job.waiting. seen: { verdict }, which the caller keeps; act(body): gives the
-// verdict; changed(): seen is another one.
+// data: of the event job.waiting. seen: { verdict }, which the caller keeps, and forgets when
+// it has been given; act(body): gives the verdict; changed(): seen is another one.
 export function approval(data, seen, act, changed) {
   const asked = data.code ?? data.text ?? "";
   const left = data.until ? data.until - Date.now() : 0;
@@ -31,9 +31,7 @@ export function approval(data, seen, act, changed) {
   function submit(event) {
     event.preventDefault();
     const { words } = Object.fromEntries(new FormData(event.target));
-    const verdict = seen.verdict;
-    seen.verdict = null;
-    act({ verdict, call: data.call, [WORDS[verdict].member]: words });
+    act({ verdict: seen.verdict, call: data.call, [WORDS[seen.verdict].member]: words });
   }
 
   return h(

@@ -96,7 +96,9 @@ export function open(place, me) {
   }
 
   async function decide(verdict) {
-    if (await act("POST", "/approve", verdict)) look();
+    if (!(await act("POST", "/approve", verdict))) return;
+    seen.verdict = null;
+    look();
   }
 
   function ask(text, yes, run) {
@@ -184,8 +186,8 @@ function saving(id, path, seen, conversation, events) {
 }
 
 async function base64Of(url) {
-  const answer = await fetch(url);
-  if (!answer.ok) return null;
+  const answer = await fetch(url).catch(() => null);
+  if (!answer?.ok) return null;
   let text = "";
   for (const byte of new Uint8Array(await answer.arrayBuffer())) text += String.fromCharCode(byte);
   return btoa(text);

@@ -57,9 +57,14 @@ export function open(place, me) {
   async function more() {
     paused = true;
     forget?.();
-    const page = await pageFrom(next);
-    pages.push(page.jobs);
-    next = page.next;
+    try {
+      const page = await pageFrom(next);
+      pages.push(page.jobs);
+      next = page.next;
+      failure = null;
+    } catch (error) {
+      failure = error.message;
+    }
     place.changed();
   }
 

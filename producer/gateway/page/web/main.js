@@ -40,7 +40,7 @@ let opened = 0;
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   return {
-    path: path.split("/").map(decodeURIComponent),
+    path: path.split("/").map(decoded),
     query: Object.fromEntries(new URLSearchParams(query)),
     changed: draw,
     go(filters) {
@@ -49,6 +49,15 @@ function place() {
       location.hash = `#/${path}${text ? `?${text}` : ""}`;
     },
   };
+}
+
+// Somebody may have written the address by hand.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 async function open() {
