@@ -23,12 +23,14 @@ def import_playwright():
     return sync_playwright
 
 
+def launch(playwright):
+    # It does not run as root with a sandbox.
+    return playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+
+
 @pytest.fixture(scope="session")
 def browser():
     with import_playwright()() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium",
-            args=["--no-sandbox"],  # it does not run as root with one
-        )
+        browser = launch(playwright)
         yield browser
         browser.close()
