@@ -28,8 +28,8 @@ from harness import (
     percentiles,
     redis_version,
 )
-from memory import memory_of
 from peers import Lines, those_installed
+from processes import cpu_s, memory_of
 from queue_peers import LANE, LEASES, WORK
 from servers import wait_until
 
@@ -56,11 +56,6 @@ class Size:
 
 TEXT = "twelve bytes" * DELTAS
 STAMPS = "time-of-send" * DELTAS
-
-
-def cpu_s(pid):
-    """What a process has had of the processor, all of its threads."""
-    return time.clock_gettime(~pid << 3 | 2)
 
 
 class Spent:

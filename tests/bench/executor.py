@@ -26,7 +26,6 @@ from harness import (
     percentile,
     timed_turn,
 )
-from memory import descendants, memory_of
 from peers import (
     ENDER,
     FORKER,
@@ -39,6 +38,7 @@ from peers import (
     kernel_starts,
     timed,
 )
+from processes import descendants, memory_of
 
 PAUSE_S = 0.1  # a model thinks longer
 PAUSE_MS = PAUSE_S * 1e3

@@ -24,7 +24,7 @@ from gateway import Gateway
 from harness import BENCH, OWN, Row, Turn, first_line, percentiles, redis_version
 from harness import delay_rows
 from library import Library, job_id, pack
-from memory import memory_of
+from processes import cpu_s, memory_of
 from servers import Process, RedisServer, free_ports
 
 CONNECTIONS, SECONDS = 32, 3
@@ -85,12 +85,6 @@ class Creates:
 
     def empty(self):
         self.db.flushall()
-
-
-def cpu_s(pid):
-    with open(f"/proc/{pid}/stat") as stat:
-        user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class OwnCreates(Creates):

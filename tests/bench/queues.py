@@ -23,8 +23,8 @@ from harness import (
     percentiles,
     redis_version,
 )
-from memory import descendants, memory_of
 from peers import those_installed
+from processes import descendants, memory_of
 from queue_peers import PEERS, Limit, Quern
 from servers import RedisServer
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 from executor_client import Executor
+from processes import resident
 from servers import wait_until
 
 PRELUDE = """
@@ -100,9 +101,7 @@ def settled(executor):
 def host_is_well(executor):
     """The warden is there and small; a file next to it is what it was."""
     assert executor.process.alive(), executor.process.text()
-    with open(f"/proc/{executor.process.pid}/status") as status:
-        resident = next(int(s.split()[1]) for s in status if s.startswith("VmRSS"))
-    assert resident < WARDEN_MIB << 10, "KiB of the warden"
+    assert resident(executor.process.pid) < WARDEN_MIB << 20, "bytes of the warden"
     with open(os.path.join(executor.folder, "canary")) as canary:
         assert canary.read() == CANARY
 

@@ -19,6 +19,7 @@ from check import verdicts
 from client import Client
 from follower import Follower
 from jobs import NOTE
+from processes import resident
 from servers import (
     RedisCluster,
     RedisSentinels,
@@ -212,8 +213,7 @@ class Fleet(Stack):
 
     def sample(self, name, process):
         """What a process has."""
-        with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
-            rss = next(int(s.split()[1]) for s in status if s.startswith("VmRSS"))
+        rss = resident(process.pid) >> 10
         fds = len(os.listdir(f"/proc/{process.pid}/fd"))
         self.history.note("sample", process=name, rss_kib=rss, fds=fds)
 

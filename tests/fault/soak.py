@@ -16,6 +16,7 @@ import time
 
 from cgroups import own_folders
 from executor_client import Executor
+from processes import resident
 from servers import wait_until
 
 ROUND = 8  # sessions at once
@@ -46,11 +47,6 @@ KILLS = [
     ("strays", LEAVES, NEVER_MS, "ok", KEPT),
     ("closed while it runs", "while True: pass", NEVER_MS, "", set()),
 ]
-
-
-def resident_kib(pid):
-    with open(f"/proc/{pid}/status") as status:
-        return next(int(s.split()[1]) for s in status if s.startswith("VmRSS"))
 
 
 def family(pid):
@@ -85,7 +81,7 @@ def look(executor):
     """What it has."""
     pid = executor.process.pid
     return {
-        "KiB resident": resident_kib(pid),
+        "KiB resident": resident(pid) >> 10,
         "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
         "processes": family(pid),
         "cgroups": cgroups_of(pid),

@@ -11,6 +11,7 @@ import msgpack
 import pytest
 import redis
 from gateway import Gateway, frees_at_once
+from processes import resident
 from servers import wait_until
 from stack import ROOT, Stack, job_id
 
@@ -235,12 +236,6 @@ def test_followers_stay_while_redis_is_away():
             gateway.drain()
 
 
-def memory_of(process):
-    """Bytes that it has in memory."""
-    with open(f"/proc/{process.pid}/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
 @pytest.fixture
 def frugal(stack):
     with Gateway(stack.redis.url, more=frees_at_once()) as gateway:
@@ -258,12 +253,12 @@ def test_a_thousand_followers_some_of_whom_do_not_read(frugal, stack):
     wait_until(lambda: all(len(reader.seen) == 1 for reader in readers))
     for other in others:  # it has been answered
         assert select.select([other.socket], [], [], 60)[0]
-    before = memory_of(gateway)
+    before = resident(gateway.pid)
     for _ in range(400):
         job.write(text="x" * 20000)
         if job.seq % 2 == 0:  # so that readers keep up
             wait_until(lambda: all(len(reader.seen) == job.seq for reader in readers))
-    grown = memory_of(gateway) - before
+    grown = resident(gateway.pid) - before
     job.end()
     for reader in readers:
         reader.join(60)
@@ -293,10 +288,10 @@ def test_who_does_not_read_is_cut_and_goes_on_where_it_was(frugal, stack):
     job.write()
     for one in silent:  # it has been answered
         assert select.select([one.socket], [], [], 60)[0]
-    before, used = len(os.listdir(files)), memory_of(gateway)
+    before, used = len(os.listdir(files)), resident(gateway.pid)
     for _ in range(300):
         job.write(text="x" * 20000)
-    assert memory_of(gateway) - used < len(silent) * 480 << 10
+    assert resident(gateway.pid) - used < len(silent) * 480 << 10
     wait_until(lambda: len(os.listdir(files)) <= before - len(silent), 120, "all cut")
     job.write(text="last")
     job.end()

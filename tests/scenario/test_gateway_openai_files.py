@@ -11,6 +11,7 @@ import time
 
 import pytest
 from gateway import Gateway, bearer, frees_at_once, make_key
+from processes import resident
 from servers import PATIENCE_S, RedisServer, wait_until
 from stack import call_of
 
@@ -444,11 +445,6 @@ def test_a_file_that_is_deleted_stays_for_a_job_that_runs(gateway, stack):
 # ------------------------------------------------------------------ how much
 
 
-def rss(gateway):
-    text = open(f"/proc/{gateway.child.pid}/status").read()
-    return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) * 1024
-
-
 def test_the_largest_file(gateway):
     file = upload(gateway, bytes(64 * MIB))
     assert file["bytes"] == 64 * MIB
@@ -472,11 +468,11 @@ def test_a_longer_file_is_refused(gateway):
 
 def test_a_huge_upload_takes_no_memory(gateway):
     upload(gateway, bytes(8 * MIB))
-    before = rss(gateway)
+    before = resident(gateway.pid)
     head = form(PURPOSE, part("file", b"", "a"))[: -len("\r\n--XX--\r\n")]
     for _ in range(3):
         assert raw(gateway, [head] + [bytes(MIB)] * 80, length=1 << 30)[0] == 413
-    assert rss(gateway) - before < 72 * MIB
+    assert resident(gateway.pid) - before < 72 * MIB
 
 
 def test_many_uploads_share_a_bounded_memory(stack):
@@ -486,7 +482,7 @@ def test_many_uploads_share_a_bounded_memory(stack):
     with Gateway(stack.redis.url, more=frees_at_once(), **given) as gateway:
         gateway.ready()
         upload(gateway, bytes(size))
-        before, told, most = rss(gateway), [], [0]
+        before, told, most = resident(gateway.pid), [], [0]
 
         def send(number):
             data = bytes([number]) * size
@@ -494,7 +490,7 @@ def test_many_uploads_share_a_bounded_memory(stack):
             pieces = [body[i : i + MIB // 2] for i in range(0, len(body), MIB // 2)]
             status, answer = raw(gateway, pieces, pause=0.05)
             told.append((status, answer.get("error", {}).get("code")))
-            most[0] = max(most[0], rss(gateway))
+            most[0] = max(most[0], resident(gateway.pid))
 
         threads = [threading.Thread(target=send, args=[n]) for n in range(count)]
         for thread in threads:

@@ -14,6 +14,7 @@ import time
 import pytest
 import smuggled
 from gateway import Gateway, frees_at_once
+from processes import resident
 from stack import ROOT, Stack
 
 JOB = json.dumps({"kind": "code", "cells": ["1"]}).encode()
@@ -140,25 +141,20 @@ def room_for_connections():
     return min(IDLE, hard - 500) if hard != resource.RLIM_INFINITY else IDLE
 
 
-def resident(process):
-    with open(f"/proc/{process.child.pid}/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
-
-
 def test_ten_thousand_idle_connections(stack):
     """They cost little memory, others are served, and all of them can ask."""
     count = room_for_connections()
     with Gateway(stack.redis.url, more=frees_at_once()) as gateway:
         gateway.ready()
         with contextlib.ExitStack() as peers:
-            before = resident(gateway)
+            before = resident(gateway.pid)
             idle = [
                 # An address may have 2000.
                 peers.enter_context(connect(gateway, f"127.0.0.{2 + i % 8}"))
                 for i in range(count)
             ]
             assert statuses(ask(gateway, LAST)) == [200]
-            each = (resident(gateway) - before) // count
+            each = (resident(gateway.pid) - before) // count
             print(f"{count} idle connections: {each} bytes each")
             assert each < IDLE_BYTES
             for peer in idle:

@@ -4,12 +4,12 @@ consumer serves on in the memory that it had."""
 import itertools
 import json
 import os
-import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from processes import resident
 from stack import Stack, call_of
 
 MIB = 1 << 20
@@ -184,11 +184,6 @@ class Hostile(ThreadingHTTPServer):
         self.server_close()
 
 
-def resident_mib(pid):
-    with open(f"/proc/{pid}/status") as status:
-        return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)) / 1024
-
-
 @pytest.fixture(scope="module")
 def hostile():
     with Hostile() as server:
@@ -225,12 +220,12 @@ def stack(hostile, tmp_path_factory):
 @pytest.mark.parametrize("name", REPLIES)
 def test_it_ends_with_a_sentence(stack, hostile, name):
     pid = stack.hostile_consumer.child.pid
-    before, asked = resident_mib(pid), hostile.asked
+    before, asked = resident(pid), hostile.asked
     codes = REPLIES[name][2]
     result = stack.run(prompt="x", model=name)
     assert result["status"] in ("failed", "incomplete"), result
     assert result["error"]["code"] in codes, result["error"]
     assert result["error"]["message"]
     assert hostile.asked > asked, "it was really asked"
-    assert resident_mib(pid) < before + GROWTH_MIB
+    assert resident(pid) - before < GROWTH_MIB << 20
     assert stack.run(prompt="x")["status"] == "completed", "it serves on"

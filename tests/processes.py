@@ -1,8 +1,21 @@
-"""What processes hold in memory."""
+"""What processes hold in memory, and have had of the processor."""
 
 import collections
 import os
 import re
+import resource
+import time
+
+
+def resident(pid):
+    """Bytes that it has in memory."""
+    with open(f"/proc/{pid}/statm") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
+
+
+def cpu_s(pid):
+    """Seconds that all of its threads have had of the processor."""
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def memory_of(pid):
