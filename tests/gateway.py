@@ -52,6 +52,24 @@ def bearer(key):
     return {"authorization": f"Bearer {key}"}
 
 
+def part(name, data, file=None, type=None, quoted=None):
+    """One part of a form; quoted: the filename as it is to stand in quotes."""
+    head = f'Content-Disposition: form-data; name="{name}"'
+    if file is not None:
+        head += f'; filename="{quoted or file}"'
+    if type:
+        head += f"\r\nContent-Type: {type}"
+    return head.encode() + b"\r\n\r\n" + data
+
+
+def form(*parts, boundary="XX"):
+    line = b"--" + boundary.encode()
+    return b"".join(line + b"\r\n" + each + b"\r\n" for each in parts) + line + b"--\r\n"
+
+
+FORM = {"content_type": "multipart/form-data; boundary=XX"}
+
+
 class Gateway(servers.Process):
     """Listens on a port of 127.0.0.1; settings as in QUERN_..., lower case; more:
     other variables."""

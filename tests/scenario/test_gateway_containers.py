@@ -3,10 +3,9 @@ responses runs, and the files there."""
 
 import json
 import threading
-import uuid
 
 import pytest
-from gateway import Gateway
+from gateway import FORM, Gateway, form, part
 from servers import wait_until
 from stack import ROOT, Stack, call_of
 from test_gateway_responses import CODE, create
@@ -27,14 +26,8 @@ def make(gateway, **more):
 
 
 def uploaded(gateway, name, data):
-    mark = uuid.uuid4().hex
-    body = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nuser_data\r\n'
-        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
-        f"{data}\r\n--{mark}--\r\n"
-    )
-    kind = {"content_type": f"multipart/form-data; boundary={mark}"}
-    status, _, answer = gateway.call("POST", "/v1/files", body, **kind)
+    body = form(part("purpose", b"user_data"), part("file", data.encode(), name))
+    status, _, answer = gateway.call("POST", "/v1/files", body, **FORM)
     assert status == 200, answer
     return json.loads(answer)["id"]
 
@@ -76,15 +69,9 @@ def code_item(response):
 
 
 def upload(gateway, container, name, data):
-    mark = uuid.uuid4().hex
-    body = (
-        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
-        f"Content-Type: text/csv\r\n\r\n{data}\r\n--{mark}--\r\n"
-    )
-    status, _, answer = gateway.call(
-        *("POST", f"/v1/containers/{container}/files", body),
-        content_type=f"multipart/form-data; boundary={mark}",
-    )
+    body = form(part("file", data.encode(), name, "text/csv"))
+    path = f"/v1/containers/{container}/files"
+    status, _, answer = gateway.call("POST", path, body, **FORM)
     return status, answer
 
 

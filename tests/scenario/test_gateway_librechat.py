@@ -7,8 +7,8 @@ import re
 import time
 
 import pytest
-from gateway import make_key
-from test_gateway_openai_files import LIST, asking, call_of, form, part
+from gateway import FORM, form, make_key, part
+from test_gateway_openai_files import LIST, asking, call_of
 
 GATEWAY = {"open": None}
 
@@ -41,10 +41,8 @@ class Client:
     def upload(self, *files, path="/upload"):
         fields = [part("kind", b"user"), part("id", self.user.encode())]
         body = form(*fields, *(part("file", data, name, "text/csv") for name, data in files))
-        kind = {"content_type": "multipart/form-data; boundary=XX", "user_id": self.user}
-        status, _, data = self.gateway.call(
-            "POST", BASE + path, body, **{**self.headers, **kind}
-        )
+        headers = {**self.headers, **FORM, "user_id": self.user}
+        status, _, data = self.gateway.call("POST", BASE + path, body, **headers)
         return status, json.loads(data)
 
     def uploaded(self, *files, **given):

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from gateway import Gateway, bearer, frees_at_once, make_key
+from gateway import FORM, Gateway, bearer, form, frees_at_once, make_key, part
 from processes import resident
 from servers import PATIENCE_S, RedisServer, wait_until
 from stack import call_of
@@ -28,22 +28,6 @@ def gateway(stack):
         gateway.drain()
 
 
-def part(name, data, file=None, type=None, quoted=None):
-    """One part of a form; quoted: the filename as it is to stand in quotes."""
-    head = f'Content-Disposition: form-data; name="{name}"'
-    if file is not None:
-        head += f'; filename="{quoted or file}"'
-    if type:
-        head += f"\r\nContent-Type: {type}"
-    return head.encode() + b"\r\n\r\n" + data
-
-
-def form(*parts, boundary="XX"):
-    line = b"--" + boundary.encode()
-    return b"".join(line + b"\r\n" + each + b"\r\n" for each in parts) + line + b"--\r\n"
-
-
-FORM = {"content_type": "multipart/form-data; boundary=XX"}
 PURPOSE = part("purpose", b"user_data")
 
 

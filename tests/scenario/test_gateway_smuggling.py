@@ -14,6 +14,7 @@ import time
 import pytest
 import smuggled
 from gateway import Gateway, frees_at_once
+from http_server import rest_of
 from processes import resident
 from stack import ROOT, Stack
 
@@ -46,14 +47,6 @@ def connect(gateway, source="127.0.0.1"):
     peer = socket.create_connection(("127.0.0.1", gateway.port), 30, (source, 0))
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return peer
-
-
-def rest_of(peer):
-    got = b""
-    with contextlib.suppress(ConnectionResetError):
-        while piece := peer.recv(65536):
-            got += piece
-    return got
 
 
 def ask(gateway, sent, size=1 << 20):
