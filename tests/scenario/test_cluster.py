@@ -22,6 +22,7 @@ from stack import Stack
 from watcher import Watcher
 
 PARTITIONS = 8
+REMOVED = "quern:{quern:fleet}:keys_removed"
 TENANTS = ("default", "acme", "bolt", "core", "dune", "echo", "fern", "gale")
 
 
@@ -55,6 +56,24 @@ class Lent:
 @pytest.fixture
 def quern(cluster, tmp_path):
     return Command(cluster.url, tmp_path)
+
+
+def subscriptions(cluster):
+    """How often somebody has subscribed at its nodes."""
+    told = [node.ask("INFO", "COMMANDSTATS") for node in cluster.nodes]
+    return sum(one.get("cmdstat_ssubscribe", {"calls": 0})["calls"] for one in told)
+
+
+def listeners(cluster, channel):
+    return sum(node.ask("PUBSUB", "SHARDNUMSUB", channel)[1] for node in cluster.nodes)
+
+
+def follow(cluster, watcher, jobs):
+    """Until all of them are subscribed to."""
+    for job in jobs:
+        watcher.follow(job)
+    channels = [f"quern:{{{job[15:18]}}}:events:{job}" for job in jobs]
+    wait_until(lambda: all(listeners(cluster, channel) for channel in channels))
 
 
 def key_of(tenant):
@@ -284,9 +303,7 @@ def test_an_event_comes_at_once(cluster, stack, quern):
     """Not by the stream, which is read after five seconds without an event."""
     with Watcher(cluster.url) as watcher:
         jobs = [submit(quern, tenant) for tenant in TENANTS]
-        for job in jobs:
-            watcher.follow(job)
-        time.sleep(1)  # by now all of them are quiet
+        follow(cluster, watcher, jobs)
         began = time.monotonic()
         for job in jobs:
             quern("cancel", job)
@@ -299,9 +316,7 @@ def test_a_function_of_an_older_build_is_heard(cluster, stack, quern):
     """It publishes to every node."""
     jobs = [submit(quern, tenant) for tenant in TENANTS]
     with Watcher(cluster.url) as watcher:
-        for job in jobs:
-            watcher.follow(job)
-        time.sleep(1)
+        follow(cluster, watcher, jobs)
         began = time.monotonic()
         for job in jobs:
             root = f"quern:{{{job[15:18]}}}:"
@@ -333,12 +348,11 @@ def test_a_job_is_dropped_and_followed_again(cluster, quern):
     """The end of its first subscription is not taken for a slot that moves."""
     jobs = [submit(quern, tenant) for tenant in TENANTS]
     with Watcher(cluster.url) as watcher:
-        for job in jobs:
-            watcher.follow(job)
-        time.sleep(1)
+        follow(cluster, watcher, jobs)
+        before = subscriptions(cluster)
         for job in jobs:
             watcher.say(f"drop {job}\n{job}")
-        time.sleep(1)
+        wait_until(lambda: subscriptions(cluster) >= before + len(jobs))
         for job in jobs:
             quern("cancel", job)
         assert watcher.end(60) == 0
@@ -399,7 +413,7 @@ def test_all_gateways_hear_of_a_removed_key(cluster, stack, quern):
             return {gateway.call("GET", "/v1/jobs", **bearer(key))[0] for gateway in gateways}
 
         wait_until(lambda: seen() == {200})
-        time.sleep(1)  # their subscriptions stand
+        wait_until(lambda: listeners(cluster, REMOVED) == 2)
         assert seen() == {200}
         [row] = quern.json("key", "ls", "--tenant", "ann")
         quern("key", "rm", row["key"], "-y")
