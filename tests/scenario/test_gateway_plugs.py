@@ -4,10 +4,10 @@ with a real Redis, consumer and executor."""
 import json
 import re
 import socket
-import time
 
 import pytest
 from gateway import Gateway, make_key
+from servers import wait_until
 
 GATEWAY = {"foreground_grace": "100ms"}
 
@@ -109,13 +109,10 @@ def test_a_run_whose_client_went_away_is_cancelled(gateway):
 
 
 def wait_for_state(gateway, state):
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        _, answer = gateway.json("GET", "/v1/jobs?session=left")
-        if [job["state"] for job in answer["jobs"]] == [state]:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"no job is {state}: {answer}")
+    def states():
+        return [job["state"] for job in gateway.json("GET", "/v1/jobs?session=left")[1]["jobs"]]
+
+    wait_until(lambda: states() == [state], what=f"a job that is {state}")
 
 
 def dify(gateway, code, **more):
