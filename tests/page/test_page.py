@@ -366,10 +366,19 @@ def test_more_jobs_are_asked_for_again(tab, stack):
     assert tab.page.get_by_text("Not today.").count() == 0
 
 
-def test_an_address_that_is_no_text(tab):
-    tab.expected = ("404",)
-    tab.open("job/%")
-    tab.see("there is no job", exact=False)
+@pytest.mark.parametrize(
+    "place, shown",
+    [
+        ("job/%", "there is no job"),
+        ("jobs?since=yesterday", "since"),
+        ("constructor", "Jobs that ended"),
+        ("?span=constructor", "Jobs that ended"),
+    ],
+)
+def test_an_address_that_no_link_has(tab, place, shown):
+    tab.expected = ("404", "400")
+    tab.open(place)
+    tab.page.get_by_text(re.compile(shown)).first.wait_for()
 
 
 def test_a_view_that_was_left_asks_no_more(tab, gateway):

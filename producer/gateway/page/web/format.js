@@ -63,6 +63,7 @@ export function clock(ms) {
 }
 
 export function date(ms) {
+  if (!Number.isFinite(ms)) return "–";
   return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "medium" }).format(ms);
 }
 

@@ -69,7 +69,7 @@ async function open() {
   let name = at.path[0];
   if (!me) name = "sign-in";
   else if (name === "" && !may("operate")) name = "jobs";
-  const found = VIEWS[name] ?? VIEWS[""];
+  const found = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS[""];
   if (found.scope && !may(found.scope)) {
     failure = t("This view needs a key of the scope {}.", found.scope);
     draw();

@@ -9,7 +9,7 @@ const EVERY_MS = { hour: 2000, day: 10_000, week: 60_000 };
 const ENDS = ["completed", "incomplete", "failed", "cancelled"];
 
 export function open(place) {
-  const span = place.query.span in EVERY_MS ? place.query.span : "hour";
+  const span = Object.hasOwn(EVERY_MS, place.query.span) ? place.query.span : "hour";
   let seen = null;
   let fault = null;
   let timer = null;
