@@ -411,6 +411,22 @@ def test_a_question_can_be_sent_again_when_its_file_could_not(tab, tmp_path):
     tab.see("It is drawn.")
 
 
+def test_who_has_gone_elsewhere_stays_there(tab):
+    held = []
+    tab.page.route("**/v1/jobs", lambda route: held.append(route))
+    tab.open("ask")
+    tab.page.get_by_label("Question").fill("draw it again")
+    tab.page.get_by_role("button", name="Ask").click()
+    wait_until(lambda: tab.page.wait_for_timeout(20) or held)
+    tab.open("sessions")
+    tab.page.get_by_role("heading", name="Sessions").wait_for()
+    with tab.page.expect_response("**/v1/jobs"):
+        held[0].continue_()
+    with tab.page.expect_response("**/v1/sessions"):
+        pass  # the view goes on
+    assert tab.page.url.endswith("#/sessions")
+
+
 # --- for everybody
 
 

@@ -9,6 +9,7 @@ const MOST_FILES = 20;
 export function open(place) {
   const { from, back, again } = place.query;
   const seen = { kind: "prompt", files: [], fault: null, isBusy: false, before: null, text: "" };
+  let isClosed = false;
 
   // What another job had been asked, or the conversation up to one of its turns.
   async function load() {
@@ -35,7 +36,8 @@ export function open(place) {
     place.changed();
     try {
       const job = await jobOf(given, seen);
-      location.hash = `#/job/${(await post("/v1/jobs", job)).id}`;
+      const { id } = await post("/v1/jobs", job);
+      if (!isClosed) location.hash = `#/job/${id}`;
     } catch (error) {
       seen.fault = error.message;
     } finally {
@@ -78,7 +80,9 @@ export function open(place) {
         h("p", {}, h("button", { disabled: seen.isBusy, class: "main" }, seen.kind === "prompt" ? t("Ask") : t("Run"))),
       ),
     ],
-    close() {},
+    close() {
+      isClosed = true;
+    },
   };
 }
 

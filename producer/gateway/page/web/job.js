@@ -92,7 +92,7 @@ export function open(place, me) {
   }
 
   async function remove() {
-    if (await act("DELETE", "")) location.hash = "#/jobs";
+    if ((await act("DELETE", "")) && !isClosed) location.hash = "#/jobs";
   }
 
   async function decide(verdict) {
