@@ -166,6 +166,16 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
     struct err err;
     turn->message_item = record.item;
     turn->spent = spend_settle(turn, &record.usage);
+    turn->usage = (struct model_usage){
+        .name = record.model,
+        .input_tokens = record.usage.input_tokens,
+        .output_tokens = record.usage.output_tokens,
+        .cached_tokens = record.usage.cached_tokens,
+        .cache_write_tokens = record.usage.cache_write_tokens,
+        .uncounted_tokens = record.usage.uncounted_tokens,
+        .cost = record.usage.cost,
+        .model_calls = record.usage.model_calls,
+    };
     turn->has_summary = summary_is_in(read);
     if (reply->dropped_calls > 0 && record.purpose == PURPOSE_TURN)
         record.observation = view_of(prompt_cut);
@@ -747,7 +757,8 @@ static enum pace enter_recording(void *owner)
     struct model_turn *turn = owner;
     struct event_data data = { .turn = next_turn(turn),
                                .item = turn->message_item,
-                               .text = buf_view(&turn->text) };
+                               .text = buf_view(&turn->text),
+                               .usage = turn->usage };
     turn->was_summary = turn_summarises(turn);
     return turn_write_record(turn, &turn->record, &turn->spent,
                              answered_type(turn), &data);

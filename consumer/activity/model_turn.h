@@ -65,10 +65,11 @@ enum after_refusal {
 
 struct model_turn {
     struct activity activity;
-    struct model_call *call; /* composed, or sent; NULL: neither */
-    struct model_plan plan;  /* what it asks, and what that may take; its
-                                messages are gone when call has been made */
-    struct spend spent;      /* what the reply took; with record */
+    struct model_call *call;  /* composed, or sent; NULL: neither */
+    struct model_plan plan;   /* what it asks, and what that may take; its
+                                 messages are gone when call has been made */
+    struct spend spent;       /* what the reply took; with record */
+    struct model_usage usage; /* the same, for who follows */
     /* The tenant's budget does not allow the request: why, and for how long; 0:
      * for good. Valid once ASKING has landed. */
     bool barred;

@@ -47,6 +47,7 @@ static const struct field event_data_fields[] = {
          "The trace of the job (W3C Trace Context)"),
     TEXT(event_data, tracestate, 0, MAX_TRACESTATE_BYTES,
          "What stands beside traceparent"),
+    STRUCT(event_data, usage, 0, model_usage, "What the reply took"),
     UINT(event_data, item, 0, MAX_NUMBER,
          "The number of the item that this is about, from 1"),
 };

@@ -39,6 +39,8 @@ struct event_data {
     uint64_t from, to;         /* gap: seq of the first and the last */
     struct view traceparent;   /* job.queued, the first one: of the job */
     struct view tracestate;    /* the same */
+    struct model_usage usage;  /* message.completed, history.summarised,
+                                  history.dropped: of the reply */
     uint64_t item; /* of what the model says and does: the number of the item,
                       see item.h; 0: the event is about none */
 };

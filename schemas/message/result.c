@@ -170,7 +170,7 @@ static const struct field model_usage_fields[] = {
     UINT(model_usage, model_calls, 0, MAX_NUMBER,
          "Requests that the model answered"),
 };
-static const struct schema schema_model_usage = {
+const struct schema schema_model_usage = {
     SCHEMA(model_usage, "The use of one model."),
 };
 

@@ -119,8 +119,8 @@ struct cell {
 extern const struct schema schema_cell;
 extern const struct schema schema_cell_error;
 
-/* The usage of one model; name: of its endpoint in the operator's settings. The
- * other members as in struct usage. */
+/* The usage of one model, or of one of its replies; name: of its endpoint in
+ * the operator's settings. The other members as in struct usage. */
 struct model_usage {
     struct view name;
     uint64_t input_tokens;
@@ -131,6 +131,7 @@ struct model_usage {
     uint64_t cost;
     uint64_t model_calls;
 };
+extern const struct schema schema_model_usage;
 
 struct usage {
     uint64_t input_tokens;

@@ -105,6 +105,7 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
 def test_a_job_shows_its_conversation(tab, drawn):
     tab.open(f"job/{drawn}")
     tab.see("It is drawn.")
+    tab.see("tokens read,")
     tab.see("completed", exact=True)
     assert tab.page.locator(".output").inner_text().strip() == "drawn"
     image = tab.page.locator(".call img")

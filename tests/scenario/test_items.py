@@ -53,6 +53,10 @@ def test_each_part_has_a_number(stack):
     assert {e["data"]["item"] for e in printed} == {2}
     whole = [e["data"] for e in events if e["type"] == "message.completed"]
     assert [d.get("item") for d in whole] == [1, None, 5]
+    [used] = result["usage"]["models"]
+    for name in used.keys() - {"name"}:
+        assert sum(d["usage"].get(name, 0) for d in whole) == used[name], name
+    assert {d["usage"]["name"] for d in whole} == {used["name"]}
 
 
 def test_calls_of_functions_are_items_and_events(stack):

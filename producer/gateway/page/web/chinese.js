@@ -3,6 +3,7 @@ export const chinese = {
   "A call that waits for you": "等待你决定的调用",
   "A character that is not seen": "不可见字符",
   "A question": "一个问题",
+  "about {} tokens": "约 {} 个令牌",
   abort: "已终止",
   Actions: "操作",
   Answered: "上次应答",
@@ -230,4 +231,5 @@ export const chinese = {
   "{} from the submit to the last step": "从提交到最后一步：{}",
   "{} jobs are cancelled.": "已取消 {} 个任务。",
   "{} of {}": "{} / {}",
+  "{} tokens read, {} written": "读取 {} 个令牌，写入 {} 个",
 };

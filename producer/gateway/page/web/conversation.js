@@ -3,7 +3,7 @@
 //
 // A step is { kind, key, at, end } and
 //   kind "wait"  reason: since the submit, or until it goes on
-//   kind "turn"  turn, reasoning, text, isWhole
+//   kind "turn"  turn, reasoning, text, isWhole, usage
 //   kind "call"  call, tool, code, text, status, output: [{ stream, text }], images,
 //                displays, files
 //   kind "note"  type, data: any other event that somebody may want to know
@@ -114,7 +114,7 @@ const TAKES = {
   "turn.started": beginTurn,
   "reasoning.delta": (all, data, at) => (turnOf(all, data, at).reasoning += data.text),
   "message.delta": (all, data, at) => (turnOf(all, data, at).text += data.text),
-  "message.completed": (all, data, at) => Object.assign(turnOf(all, data, at), { text: data.text, isWhole: true, end: at }),
+  "message.completed": (all, data, at) => Object.assign(turnOf(all, data, at), { text: data.text, isWhole: true, usage: data.usage, end: at }),
   "tool.started": beginCall,
   "tool.output": (all, data, at) => addOutput(callOf(all, data, at), data.stream, data.text),
   "tool.cleared": (all, data, at) => Object.assign(callOf(all, data, at), { output: [], images: [], displays: [] }),

@@ -6,7 +6,7 @@
 import { address } from "./api.js";
 import { coloured } from "./code.js";
 import { h } from "./dom.js";
-import { clock, foreign, length } from "./format.js";
+import { clock, count, foreign, length, money } from "./format.js";
 import { markdown } from "./markdown.js";
 import { t } from "./words.js";
 
@@ -51,14 +51,21 @@ function said(step, path) {
 }
 
 function drawTurn(step, { path, branch }) {
-  if (!step.text && !step.reasoning) return null;
+  if (!step.text && !step.reasoning && !step.usage) return null;
   return h(
     "article",
     { key: step.key, class: "turn" },
     step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, foreign(step.reasoning))),
     step.text && once(step, step.text, () => said(step, path)),
+    step.usage && h("p", { class: "note" }, took(step.usage)),
     step.isWhole && branch(step.turn),
   );
+}
+
+// What a reply of the model took.
+function took({ name, input_tokens, output_tokens, uncounted_tokens, cost }) {
+  const tokens = uncounted_tokens ? t("about {} tokens", count(uncounted_tokens)) : t("{} tokens read, {} written", count(input_tokens), count(output_tokens));
+  return [foreign(name ?? ""), `: ${tokens}`, cost > 0 && `, ${money(cost)}`];
 }
 
 function drawCall(step, shown) {
