@@ -3,6 +3,7 @@ was killed; by keyboard, in both languages, for screen readers."""
 
 import base64
 import json
+import os
 import re
 import signal
 import subprocess
@@ -100,6 +101,40 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
     tab.page.get_by_label("Id, or a part of it").fill(drawn)
     tab.page.keyboard.press("Enter")
     tab.see("It is drawn.")
+
+
+CHARTS = """
+from IPython.display import display
+line = {"data": [{"y": [1, 3, 2], "name": "<b>one</b>"}, {"y": [2, 2, 5], "name": "two"}],
+        "layout": {"title": {"text": "Rain"}, "yaxis": {"title": "mm"}}}
+display({"application/vnd.plotly.v1+json": line, "text/html": "<p>loads a library</p>",
+         "text/plain": "<plotly>"}, raw=True)
+rows = [{"city": "Ulm", "n": 3}, {"city": "Bonn", "n": 5}]
+bars = {"mark": "bar", "data": {"values": rows},
+        "encoding": {"x": {"field": "city", "type": "nominal"}, "y": {"field": "n"}}}
+display({"application/vnd.vegalite.v5+json": bars, "text/plain": "<vega>"}, raw=True)
+surface = {"data": [{"type": "surface", "z": [[1]]}]}
+display({"application/vnd.plotly.v1+json": surface, "text/plain": "<surface>"}, raw=True)
+"""
+
+
+def test_charts_are_drawn_from_their_data(tab, gateway, stack):
+    job = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": [CHARTS]})[1]["id"]
+    assert stack.result(job)["status"] == "completed"
+    tab.open(f"job/{job}")
+    tab.see("Rain")
+    tab.see("<surface>")  # what cannot be drawn is its text
+    charts = tab.page.locator("figure.data")
+    assert charts.count() == 2
+    assert charts.nth(0).locator("polyline").count() == 2
+    assert charts.nth(0).locator(".legend").inner_text().split("\n") == ["<b>one</b>", "two"]
+    heights = [float(r.get_attribute("height")) for r in charts.nth(1).locator("rect").all()]
+    assert heights[0] / heights[1] == pytest.approx(3 / 5)
+    charts.nth(1).get_by_text("The data").click()
+    assert charts.nth(1).locator("tbody").inner_text().split() == ["Ulm", "3", "Bonn", "5"]
+    tab.check_access()
+    if where := os.environ.get("QUERN_PICTURES"):
+        tab.page.screenshot(path=f"{where}/charts.png", full_page=True)
 
 
 def test_a_job_shows_its_conversation(tab, drawn):

@@ -2,6 +2,8 @@
 if(TARGET quern-gateway)
   scenario_test(page/page page)
   scenario_test(page/hostile page)
-  run_test(page/conversation page 60 "" node --test
-    ${CMAKE_CURRENT_LIST_DIR}/conversation_test.mjs)
+  foreach(name conversation chart_data)
+    run_test(page/${name} page 60 "" node --test
+      ${CMAKE_CURRENT_LIST_DIR}/${name}_test.mjs)
+  endforeach()
 endif()

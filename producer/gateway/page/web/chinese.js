@@ -1,6 +1,7 @@
 // chinese.js - the page's words in Chinese. The names are the English ones.
 export const chinese = {
   "A call that waits for you": "等待你决定的调用",
+  "A chart": "图表",
   "A character that is not seen": "不可见字符",
   "A question": "一个问题",
   "about {} tokens": "约 {} 个令牌",
@@ -189,6 +190,8 @@ export const chinese = {
   "Tenant (* for all)": "租户（* 为全部）",
   Tenant: "租户",
   Tenants: "租户",
+  Series: "系列",
+  "The data": "数据",
   "The connection is lost: what is shown may be old.": "连接已断开：显示的内容可能已过时。",
   "The conversation of that job is not kept any more.": "该任务的对话已不再保留。",
   "The gateway does not answer.": "网关没有响应。",

@@ -18,6 +18,7 @@ export function open(place, me) {
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
   const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, showsEvents: false };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
+  const datas = new Map(); // what parts that are JSON hold, by name
   const may = me.scopes.includes("submit");
   let conversation;
   let events;
@@ -101,6 +102,12 @@ export function open(place, me) {
     look();
   }
 
+  async function loadData(name) {
+    datas.set(name, undefined);
+    datas.set(name, await get(`${path}/images/${encodeURIComponent(name)}`).catch(() => null));
+    place.changed();
+  }
+
   function ask(text, yes, run) {
     seen.asked = { text, yes, run };
     place.changed();
@@ -118,6 +125,10 @@ export function open(place, me) {
       if (frames.get(name) === kind) frames.delete(name);
       else frames.set(name, kind);
       place.changed();
+    },
+    data(name) {
+      if (!datas.has(name)) loadData(name);
+      return datas.get(name);
     },
     branch: (turn) => may && hasEnded(conversation) && h("a", { class: "branch", href: `#/ask?${new URLSearchParams({ from: id, back: Math.max(...conversation.turns.keys()) - turn })}` }, t("Branch from here")),
   };

@@ -2,9 +2,12 @@
 // files.
 //
 // shown: what the view keeps: { path, of the job; frame(name), setFrame(name, kind): how a part that may
-// run is shown; branch(turn): a link, or nothing }
+// run is shown; data(name): the JSON of a part, undefined: not yet, null: it cannot be read;
+// branch(turn): a link, or nothing }
 import { address } from "./api.js";
+import { isChart, readChart } from "./chart_data.js";
 import { coloured } from "./code.js";
+import { dataChart } from "./data_chart.js";
 import { h } from "./dom.js";
 import { clock, count, foreign, length, money } from "./format.js";
 import { markdown } from "./markdown.js";
@@ -94,8 +97,24 @@ function drawDisplay(display, step, shown) {
   const isShown = (part) => step.images.some((image) => image.name === part.name);
   const pictures = parts.filter((part) => part.mime?.startsWith("image/"));
   if (pictures.length > 0) return pictures.filter((part) => !isShown(part)).map((part) => picture(part, shown.path));
+  const charts = parts.filter((part) => isChart(part.mime)).map((part) => drawChart(part, shown)).filter(Boolean);
+  if (charts.length > 0) return charts;
   const pages = parts.filter((part) => part.mime === "text/html");
   return [display.text && h("pre", { class: "output" }, foreign(display.text)), pages.map((part) => drawPage(part, shown))];
+}
+
+const charts = new WeakMap(); // by their JSON
+
+// Nothing, when it is a chart that this page cannot draw.
+function drawChart(part, { data }) {
+  const json = data(part.name);
+  if (json === undefined) return h("p", { key: part.name, class: "note" }, t("Loading…"));
+  if (json === null) return null;
+  if (!charts.has(json)) {
+    const chart = readChart(part.mime, json);
+    charts.set(json, chart && dataChart(chart));
+  }
+  return charts.get(json);
 }
 
 // The frame has no rights: it is of another origin, and the gateway lets it reach no address.
