@@ -172,7 +172,8 @@ def keep_files(me):
 
 def serve(me):
     """As the gateway does for clients of OpenAI's APIs: requests that come once
-    more, turns of conversations, the secret of links, rates of keys."""
+    more, turns of conversations, lists of containers, the secret of links, rates
+    of keys."""
     notes = ROOT + "repeats:" + "0" * 64
     me.call("RPUSH", notes, "a/0", "b/0")
     me.call("EXPIRE", notes, 600)
@@ -182,6 +183,9 @@ def serve(me):
     talk = ROOT + "conversation:x"
     assert me.call("HSETNX", talk, 1, "a") == 1
     me.call("DEL", talk)
+    containers = ROOT + "containers:t"
+    me.call("ZADD", containers, 1, "cntr_a")
+    assert me.call("ZREMRANGEBYSCORE", containers, "-inf", 1) == 1
     secret = "quern:{quern:fleet}:link_secret"
     me.call("SET", secret, "s" * 32, "NX")
     assert me.call("GET", secret) == b"s" * 32
