@@ -15,6 +15,7 @@
 
 #include "producer/cli/cli.h"
 #include "producer/client/quern_operate.h"
+#include "producer/client/replay_program.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/id.h"
 
@@ -96,22 +97,6 @@ static int record(struct app *app, const char *id, char path[32])
     return EXIT_DONE;
 }
 
-/* The path of quern-replay: beside this program, else its name, for execvp() to
- * look for it in PATH. */
-static void replay_find_program(char path[PATH_MAX])
-{
-    static const char name[] = "quern-replay";
-    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));
-    char *slash;
-
-    path[len > 0 ? len : 0] = '\0';
-    slash = strrchr(path, '/');
-    if (slash)
-        memcpy(slash + 1, name, sizeof(name));
-    if (!slash || access(path, X_OK) != 0)
-        memcpy(path, name, sizeof(name));
-}
-
 static int become(struct app *app, const struct replay_inputs *inputs,
                   int count)
 {
@@ -120,7 +105,7 @@ static int become(struct app *app, const struct replay_inputs *inputs,
     struct err err;
     int n = 0;
 
-    replay_find_program(path);
+    replay_program_find(path);
     argv[n++] = "quern-replay";
     if (app->options.json)
         argv[n++] = "--json";

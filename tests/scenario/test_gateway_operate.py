@@ -5,6 +5,7 @@ import json
 import pytest
 from gateway import Gateway
 from servers import wait_until
+from stack import ROOT, call_of, job_id
 
 TENANT = "acme"
 
@@ -146,6 +147,26 @@ def test_a_job_is_explained(gateway, stack):
     job = act(gateway, "POST", "/v1/jobs", {"prompt": "x", "queue": "held"}, 201)["id"]
     assert "paused" in get(gateway, f"/v1/jobs/{job}/explain")["why"]
     act(gateway, "POST", "/v1/queues/held/purge")
+
+
+def test_a_job_is_replayed(gateway, stack):
+    """It goes the same way; and another way, when its journal says so."""
+    stack.model.script([{"tool_calls": [call_of("print(6 * 7)")]}, {"text": "42"}])
+    job = act(gateway, "POST", "/v1/jobs", {"prompt": "x"}, 201)["id"]
+    stack.result(job)
+    path = f"/v1/jobs/{job}/replay"
+    verdict = get(gateway, path)
+    assert verdict["equal"] and verdict["job"] == job and verdict["requests"] == 2
+    result = stack.db.get(f"{ROOT}result:{job}")
+    stack.db.set(f"{ROOT}result:{job}", result.replace(b"\xa242", b"\xa243"))
+    verdict = get(gateway, path)
+    assert not verdict["equal"]
+    other = verdict["first_difference"]
+    assert other["what"] == "result" and "43" in other["diff"]
+    assert "recorded" not in other
+    stack.db.delete(f"{ROOT}body:{job}")
+    assert gateway.refusal("GET", path)[1] == "expired"
+    assert gateway.refusal("GET", f"/v1/jobs/{job_id()}/replay")[0] == 404
 
 
 def listed(gateway, query):

@@ -6,6 +6,7 @@
  *   GET    /v1/jobs/{id}                facts, and the result of one that ended
  *   DELETE /v1/jobs/{id}                remove one that has ended
  *   GET    /v1/jobs/{id}/explain        why it is where it is
+ *   GET    /v1/jobs/{id}/replay         whether it would go the same way today
  *   POST   /v1/jobs/{id}/cancel         cancel, approve or run again
  *                       /approve
  *                       /retry
@@ -43,6 +44,9 @@ void events_follow(struct api_request *request);
 
 /* -------- explain.c */
 void explain_job(struct api_request *request);
+
+/* -------- replay.c */
+void replay_job(struct api_request *request);
 
 /* -------- exec.c */
 void exec_run(struct api_request *request);

@@ -53,6 +53,17 @@ export function usage(all) {
   );
 }
 
+// What quern replay says: whether the job would go the same way today.
+export function replayed({ equal, steps, requests, first_difference: other }) {
+  if (equal) return h("p", { class: "told", role: "status" }, t("Replayed: equal in {} steps, {} requests to a model among them.", count(steps), count(requests)));
+  return h(
+    "section",
+    { class: "why", role: "status" },
+    h("h2", {}, t("Replayed: step {}, turn {}, goes another way today", count(other.step), count(other.turn))),
+    h("pre", { class: "code" }, foreign(other.diff)),
+  );
+}
+
 export function reasons({ why }) {
   return why && h("section", { class: "why" }, h("h2", {}, t("Why it is where it is")), h("p", {}, foreign(why)));
 }

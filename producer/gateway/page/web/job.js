@@ -4,7 +4,7 @@ import { follow, get, later, send } from "./api.js";
 import { approval } from "./approval.js";
 import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
-import { ended, head, reasons, usage } from "./facts.js";
+import { ended, head, reasons, replayed, usage } from "./facts.js";
 import { count, fault, foreign } from "./format.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
@@ -16,9 +16,10 @@ export function open(place, me) {
   const id = place.path[1] ?? "";
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
-  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, showsEvents: false };
+  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, replay: null, isJudging: false, showsEvents: false };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
   const datas = new Map(); // what parts that are JSON hold, by name
+  const mayJudge = me.scopes.includes("operate");
   const may = me.scopes.includes("submit");
   let conversation;
   let events;
@@ -108,6 +109,20 @@ export function open(place, me) {
     place.changed();
   }
 
+  async function judge() {
+    seen.replay = null;
+    seen.isJudging = true;
+    seen.refusal = null;
+    place.changed();
+    try {
+      seen.replay = await get(`${path}/replay`);
+    } catch (error) {
+      seen.refusal = error.message;
+    }
+    seen.isJudging = false;
+    place.changed();
+  }
+
   function ask(text, yes, run) {
     seen.asked = { text, yes, run };
     place.changed();
@@ -137,6 +152,7 @@ export function open(place, me) {
     !hasEnded(conversation) && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
     conversation.state === "failed" && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
     hasEnded(conversation) && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", id), t("Remove"), remove) }, t("Remove")),
+    mayJudge && hasEnded(conversation) && h("button", { type: "button", key: "replay", disabled: seen.isJudging, onclick: judge }, t("Replay")),
     seen.body && (seen.body.prompt || seen.body.cells) && h("a", { key: "ask", href: `#/ask?${new URLSearchParams({ again: id })}` }, t("Ask it again")),
   ];
 
@@ -158,6 +174,7 @@ export function open(place, me) {
       seen.facts && head(seen.facts, conversation),
       may && h("p", { class: "bar" }, actions()),
       seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
+      seen.replay && replayed(seen.replay),
       seen.why && !hasEnded(conversation) && conversation.wait?.reason !== "approval" && reasons(seen.why),
       timeline(conversation),
       drawAsked(askedOf(seen)),
