@@ -166,6 +166,16 @@ def test_a_later_try_of_somebody_else_is_not_taken(stack, gateways):
     stack.db.delete(key)
 
 
+def test_a_list_of_one_try_keeps_its_expiry(stack):
+    name = "0" * 64
+    key = f"quern:{{000}}:repeats:{name}"
+    stack.db.rpush(key, "a/0")
+    stack.db.expire(key, 600)
+    assert stack.call("repeat_take", name, 1) == b"a"
+    assert stack.db.lrange(key, 0, -1) == [b"a/1"] and 0 < stack.db.ttl(key) <= 600
+    stack.db.delete(key)
+
+
 def test_a_key_counts_more(stack, gateways):
     given = {"content_type": "application/json", "idempotency_key": "one"}
     answers = [

@@ -21,8 +21,9 @@ local function repeat_take(keys, args)
     for _, note in ipairs(call("LRANGE", key, 0, MOST_LOOKED_AT - 1)) do
         local id, number_of = note:match("^([^/]+)/(%d+)$")
         if id and tonumber(number_of) < try then
-            call("LREM", key, 1, note)
+            -- In this order the list is never empty: it keeps its expiry.
             call("RPUSH", key, id .. "/" .. args[2])
+            call("LREM", key, 1, note)
             return id
         end
     end
