@@ -1,6 +1,7 @@
 /* options.h - the values of options, from the command line, the environment and
  * the settings file, grouped by the verbs that read them. Texts are borrowed
- * from argv or from preferences. NULL, 0, false: not given. */
+ * from argv or from preferences. NULL, 0, false: not given; options_have()
+ * tells a 0 that was given. */
 #ifndef PRODUCER_CLI_OPTIONS_H
 #define PRODUCER_CLI_OPTIONS_H
 
@@ -76,7 +77,7 @@ struct schedule_options {
 struct hook_options {
     const char *events;
     const char *name;
-    uint64_t keep_ms; /* 0: none was given */
+    uint64_t keep_ms;
     bool at_once;
 };
 
@@ -85,8 +86,8 @@ struct api_key_options {
     uint64_t life_ms;
     uint64_t rate;
     uint64_t jobs;
-    uint64_t cost;     /* micro-dollars */
-    uint64_t grace_ms; /* 0: none was given */
+    uint64_t cost; /* micro-dollars */
+    uint64_t grace_ms;
 };
 
 struct replay_options {

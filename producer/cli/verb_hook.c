@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/cli/option.h"
 #include "producer/cli/progress.h"
 #include "producer/cli/show.h"
 #include "producer/cli/table.h"
@@ -121,14 +122,13 @@ int verb_hook_add(struct app *app)
 int verb_hook_rotate(struct app *app)
 {
     const struct options *options = &app->options;
-    uint64_t keep_ms = options->hook.keep_ms;
+    uint64_t keep_ms =
+        options_have(options, "keep") ? options->hook.keep_ms : KEEP_MS;
     char secret[QUERN_HOOK_SECRET];
     struct quern_error error;
 
     if (options->hook.at_once)
         keep_ms = 0;
-    else if (keep_ms == 0)
-        keep_ms = KEEP_MS;
     if (!quern_hook_rotate(app->quern, options->tenant, options->words[0],
                            keep_ms, secret, &error))
         return app_fail(app, &error);

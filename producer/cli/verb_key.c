@@ -1,6 +1,7 @@
 /* verb_key.c - quern key ls, add, rotate, rm. */
 #include <stdlib.h>
 
+#include "producer/cli/option.h"
 #include "producer/cli/progress.h"
 #include "producer/cli/show.h"
 #include "producer/cli/table.h"
@@ -112,13 +113,14 @@ int verb_key_add(struct app *app)
 
 int verb_key_rotate(struct app *app)
 {
-    uint64_t grace_ms = app->options.api_key.grace_ms;
+    const struct options *options = &app->options;
+    uint64_t grace_ms =
+        options_have(options, "grace") ? options->api_key.grace_ms : GRACE_MS;
     char secret[QUERN_KEY];
     struct quern_error error;
     struct quern_key key;
 
-    if (!quern_key_rotate(app->quern, app->options.words[0],
-                          grace_ms > 0 ? grace_ms : GRACE_MS, &key, secret,
+    if (!quern_key_rotate(app->quern, options->words[0], grace_ms, &key, secret,
                           &error))
         return app_fail(app, &error);
     return say_key(app, &key, secret);

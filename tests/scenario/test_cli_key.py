@@ -1,5 +1,6 @@
 """quern key: keys of the gateway are made, used, listed, replaced, removed."""
 
+import json
 import re
 import time
 
@@ -61,6 +62,22 @@ def test_a_key_is_replaced(quern, gateway):
     wait_until(lambda: works(gateway, old) == 401)
     assert works(gateway, new) == 200
     assert only(quern, "bob")["key"] != id
+
+
+def test_a_replaced_key_may_end_at_once(quern, gateway):
+    old = quern("key", "add", "--tenant", "now").strip()
+    new = quern("key", "rotate", only(quern, "now")["key"], "--grace", "0").strip()
+    wait_until(lambda: works(gateway, old) == 401)
+    assert works(gateway, new) == 200
+
+
+def test_older_secrets_of_a_webhook_may_end_at_once(quern, stack):
+    hook = quern("hook", "add", "https://a.example", "--tenant", "now").split()[0]
+    for given, count in ((["--keep", "0"], 1), ([], 2), (["--at-once"], 1)):
+        quern("hook", "rotate", hook, "--tenant", "now", *given)
+        secrets = stack.db.hget("quern-secrets:{000}:hooks:now", hook)
+        assert len(json.loads(secrets)) == count
+    quern("hook", "rm", hook, "--tenant", "now", "-y")
 
 
 def test_a_key_is_removed(quern, gateway):
