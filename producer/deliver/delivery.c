@@ -146,17 +146,11 @@ static void delivery_log(const struct delivery *delivery)
                  (json_int_t)settled->wait_ms);
 }
 
-/* The length of what is wanted of the answer's body is no fault of it. */
-static bool was_answered(const struct http_response *response)
-{
-    return response->end == HTTP_ANSWERED || response->end == HTTP_STOPPED ||
-           response->end == HTTP_TOO_LARGE;
-}
-
+/* Its status says all, also when the rest of the answer did not come. */
 static void delivery_on_done(void *owner, const struct http_response *response)
 {
     struct delivery *delivery = owner;
-    unsigned int status = was_answered(response) ? response->status : 0;
+    unsigned int status = response->status;
 
     delivery->call = NULL;
     if (status / 100 != 2)

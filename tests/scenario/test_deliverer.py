@@ -337,6 +337,20 @@ def test_a_receiver_that_writes_much_or_nothing(queue, deliver):
     assert "secret" not in one.text() and "secret" not in json.dumps(said_of(queue))
 
 
+def test_a_good_status_is_enough(queue, deliver):
+    """The rest of the answer is nonsense: what was delivered does not come again."""
+    nonsense = {"Transfer-Encoding": "chunked"}
+    with Receiver(200, headers=nonsense, body=b"no chunk\r\n") as receiver:
+        hook(queue, receiver.url)
+        ended(queue)
+        one = deliver()
+        wait_settled(queue)
+        one.drain()
+        assert len(receiver.asked) == 1
+    said = said_of(queue)
+    assert (said["last_status"], said["failures"]) == (200, 0)
+
+
 def test_a_slow_receiver_keeps_none_from_the_others(queue, deliver):
     with Receiver("wait") as slow, Receiver(200) as quick:
         hook(queue, slow.url)
