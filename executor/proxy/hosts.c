@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/proxy/address.h"
+#include "schemas/message/internet.h"
 
 enum { MAX_LABEL_BYTES = 63, MAX_PORT_DIGITS = 5 };
 
@@ -139,9 +139,9 @@ static bool is_private(const char *name)
     struct sockaddr_in four = { .sin_family = AF_INET };
     struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
     if (inet_pton(AF_INET, name, &four.sin_addr) == 1)
-        return !address_is_public((const struct sockaddr *)&four);
+        return !internet_has((const struct sockaddr *)&four);
     return inet_pton(AF_INET6, name, &six.sin6_addr) == 1 &&
-           !address_is_public((const struct sockaddr *)&six);
+           !internet_has((const struct sockaddr *)&six);
 }
 
 /* name: as host_parse() gives it. */

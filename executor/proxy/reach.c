@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/proxy/address.h"
 #include "executor/proxy/link_steps.h"
+#include "schemas/message/internet.h"
 
 enum { MAX_TRIES = 4 }; /* addresses of one name that are tried */
 
@@ -105,7 +105,7 @@ static void connect_to(struct proxy_link *link, const struct addrinfo *info)
 static void try_next(struct proxy_link *link)
 {
     const struct addrinfo *info = link->address;
-    while (info && !address_is_public(info->ai_addr))
+    while (info && !internet_has(info->ai_addr))
         info = info->ai_next;
     if (info && link->tries++ < MAX_TRIES) {
         link->address = info->ai_next;

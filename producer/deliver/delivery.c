@@ -2,7 +2,6 @@
 #include "producer/deliver/delivery.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,25 +164,10 @@ static void delivery_on_done(void *owner, const struct http_response *response)
     delivery->over(delivery->owner, delivery);
 }
 
-static bool address_is_public(const struct sockaddr *address)
-{
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-
-    if (address->sa_family == AF_INET) {
-        memcpy(&four, address, sizeof(four));
-        return internet_has4((const uint8_t *)&four.sin_addr);
-    }
-    if (address->sa_family != AF_INET6)
-        return false;
-    memcpy(&six, address, sizeof(six));
-    return internet_has6(six.sin6_addr.s6_addr);
-}
-
 static bool may_connect(void *owner, const struct sockaddr *address)
 {
     struct delivery *delivery = owner;
-    bool may = delivery->private_addresses || address_is_public(address);
+    bool may = delivery->private_addresses || internet_has(address);
 
     delivery->refused = !may;
     return may;

@@ -3,6 +3,7 @@
  * After the registries of special-purpose addresses (RFC 6890, IANA). */
 #include "schemas/message/internet.h"
 
+#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static bool is_in_any(const uint8_t *bytes, const struct address_block *blocks,
 #define IS_IN_ANY(bytes, blocks)                                               \
     is_in_any(bytes, blocks, sizeof(blocks) / sizeof((blocks)[0]))
 
-bool internet_has4(const uint8_t bytes[4])
+static bool internet_has4(const uint8_t bytes[4])
 {
     return !IS_IN_ANY(bytes, special4);
 }
@@ -79,4 +80,21 @@ bool internet_has6(const uint8_t bytes[16])
     if (IS_IN_ANY(bytes, wrapping))
         return internet_has4(bytes + 12);
     return is_in(bytes, &given_out) && !IS_IN_ANY(bytes, special6);
+}
+
+bool internet_has(const struct sockaddr *address)
+{
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+
+    switch (address->sa_family) {
+    case AF_INET:
+        memcpy(&four, address, sizeof(four));
+        return internet_has4((const uint8_t *)&four.sin_addr);
+    case AF_INET6:
+        memcpy(&six, address, sizeof(six));
+        return internet_has6(six.sin6_addr.s6_addr);
+    default:
+        return false;
+    }
 }

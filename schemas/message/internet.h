@@ -10,8 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the address is public. bytes: of the address, in network order. */
-bool internet_has4(const uint8_t bytes[4]);
+struct sockaddr;
+
+/* Whether the address is public: of AF_INET or AF_INET6; any other is not. */
+bool internet_has(const struct sockaddr *address);
+/* bytes: of the address, in network order. */
 bool internet_has6(const uint8_t bytes[16]);
 
 #endif

@@ -66,7 +66,7 @@ CALL_RULES = [
 # schemas/message links libc and msgpack-c, and never asks the clock.
 MESSAGE_MAY_INCLUDE = re.compile(
     r"""<(assert|ctype|endian|errno|float|inttypes|limits|math|msgpack|
-          stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|strings
+          netinet/in|stdalign|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|strings
         )(\.h|/\w+\.h)>""",
     re.VERBOSE,
 )

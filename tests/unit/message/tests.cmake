@@ -1,5 +1,5 @@
-foreach(module buf check cron err event field fold frame glyph id machine
-    text view)
+foreach(module buf check cron err event field fold frame glyph id internet
+    machine text view)
   unit_test(message/${module} schemas_message)
 endforeach()
 # Messages are written as JSON in these.

@@ -1,3 +1,3 @@
-foreach(module address hosts request)
+foreach(module hosts request)
   unit_test(proxy/${module} executor_proxy)
 endforeach()

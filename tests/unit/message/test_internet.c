@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "executor/proxy/address.h"
+#include "schemas/message/internet.h"
 
 static const struct {
     const char *text;
@@ -95,7 +95,7 @@ static void addresses_are_known(void **state)
                              1);
             address = (const struct sockaddr *)&six;
         }
-        if (address_is_public(address) != rows[i].public)
+        if (internet_has(address) != rows[i].public)
             fail_msg("%s", rows[i].text);
     }
 }
@@ -104,7 +104,7 @@ static void another_family_is_not_public(void **state)
 {
     (void)state;
     struct sockaddr_in address = { .sin_family = AF_UNIX };
-    assert_false(address_is_public((const struct sockaddr *)&address));
+    assert_false(internet_has((const struct sockaddr *)&address));
 }
 
 int main(void)
