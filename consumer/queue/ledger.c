@@ -123,7 +123,8 @@ static bool send_question(struct ledger *ledger, uint64_t wait_ms,
                           link_done *done)
 {
     struct command mark, question;
-    durability_mark(&mark, ledger->names, ledger->partition);
+    durability_mark(&mark,
+                    names_of_root(ledger->names, ledger->partition, "mark"));
     durability_ask(&question, &ledger->durability, wait_ms);
     bool sent =
         link_send(ledger->link, &mark, ledger->answer_ms, on_marked, ledger) &&

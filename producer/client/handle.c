@@ -120,8 +120,8 @@ struct redis_call {
     const struct command *command;
     /* Of a write: has the durability to wait for. NULL: it changes nothing. */
     const struct fleet_conns *fleet;
-    unsigned int partition; /* of a write */
-    bool sent;              /* by the latest try */
+    struct key mark; /* of a write: in its slot */
+    bool sent;       /* by the latest try */
     /* Some try was sent, and nobody has said what became of it: it may have
      * been done. */
     bool in_doubt;
@@ -132,15 +132,21 @@ static bool is_async(const struct redis_call *call)
     return !call->fleet || call->fleet->durability.kind == DURABLE_ASYNC;
 }
 
+static struct key mark_of(const struct fleet_conns *fleet,
+                          unsigned int partition)
+{
+    return names_of_root(&fleet->names, partition, "mark");
+}
+
 /* Sends both commands of durability.h: the mark and the question. */
 static bool send_question(struct conn *conn, const struct fleet_conns *fleet,
-                          unsigned int partition, uint64_t timeout_ms,
+                          struct key mark_key, uint64_t timeout_ms,
                           struct err *err)
 {
     struct command mark, question;
     bool sent;
 
-    durability_mark(&mark, &fleet->names, partition);
+    durability_mark(&mark, mark_key);
     durability_ask(&question, &fleet->durability, timeout_ms / 2 + 1);
     sent = conn_send(conn, &mark, timeout_ms, err) &&
            conn_send(conn, &question, timeout_ms, err);
@@ -171,7 +177,7 @@ static bool send_call(struct conn *conn, struct redis_call *call,
         return false;
     call->sent = true;
     return is_async(call) ||
-           send_question(conn, call->fleet, call->partition, timeout_ms, err);
+           send_question(conn, call->fleet, call->mark, timeout_ms, err);
 }
 
 /* One try: sends, waits for the reply, and of a durable write for the answer to
@@ -344,26 +350,27 @@ redisReply *handle_call(struct quern *quern, unsigned int partition,
  * the question of durability: one that cannot is refused while nothing has
  * happened yet. not_durable proves it, too: the server has understood the
  * question. */
-static bool prove(struct quern *quern, size_t index, struct err *err)
+static bool prove(struct quern *quern, struct conn *conn, bool *proven,
+                  struct err *err)
 {
-    struct fleet_conns *fleet = quern->fleet;
+    const struct durability *durability = &quern->fleet->durability;
     struct command question;
     struct redis_call what = { .command = &question };
     CLEANUP(cleanup_reply) redisReply *told = NULL;
     struct err fault = { 0 };
 
-    if (fleet->durability.kind == DURABLE_ASYNC || fleet->proven[index])
+    if (durability->kind == DURABLE_ASYNC || *proven)
         return true;
-    durability_ask(&question, &fleet->durability, 1);
-    told = exchange(fleet->conns[index], &what, quern->timeout_ms, err);
+    durability_ask(&question, durability, 1);
+    told = exchange(conn, &what, quern->timeout_ms, err);
     command_finish(&question);
     if (!told)
         return false;
-    fleet->proven[index] = durability_told(&fleet->durability, told, &fault) ||
-                           strcmp(fault.code, "not_durable") == 0;
-    if (!fleet->proven[index])
+    *proven = durability_told(durability, told, &fault) ||
+              strcmp(fault.code, "not_durable") == 0;
+    if (!*proven)
         *err = fault;
-    return fleet->proven[index];
+    return *proven;
 }
 
 struct conn *handle_writer(struct quern *quern, unsigned int partition,
@@ -374,8 +381,10 @@ struct conn *handle_writer(struct quern *quern, unsigned int partition,
     if (!conn_of(quern->fleet, partition, &index, err))
         return NULL;
     struct conn *conn = quern->fleet->conns[index];
-    return handle_meet(quern, conn, err) && prove(quern, index, err) ? conn
-                                                                     : NULL;
+    return handle_meet(quern, conn, err) &&
+                   prove(quern, conn, &quern->fleet->proven[index], err)
+               ? conn
+               : NULL;
 }
 
 /* Calls the function that takes many jobs with none, which changes nothing.
@@ -459,7 +468,7 @@ bool handle_secure(struct quern *quern, unsigned int partition, struct err *err)
     if (fleet->durability.kind == DURABLE_ASYNC)
         return true;
     return conn_of(quern->fleet, partition, &index, err) &&
-           send_question(fleet->conns[index], fleet, partition,
+           send_question(fleet->conns[index], fleet, mark_of(fleet, partition),
                          quern->timeout_ms, err) &&
            receive_answer(fleet->conns[index], fleet, quern->timeout_ms, err);
 }
@@ -470,7 +479,7 @@ redisReply *handle_write(struct quern *quern, unsigned int partition,
     struct conn *conn = handle_writer(quern, partition, err);
     struct redis_call what = { .command = command,
                                .fleet = quern->fleet,
-                               .partition = partition };
+                               .mark = mark_of(quern->fleet, partition) };
 
     return conn ? call(quern, conn, &what, err) : NULL;
 }
@@ -524,16 +533,37 @@ static bool handle_read_partitions(const redisReply *reply, unsigned int *count,
     return true;
 }
 
+static struct conn *fleet_conn(const struct fleet_conns *fleet)
+{
+    struct key key = names_fleet(&fleet->names);
+
+    return conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
+}
+
 redisReply *handle_call_fleet(struct quern *quern,
                               const struct command *command, struct err *err)
 {
-    struct fleet_conns *fleet = quern->fleet;
-    struct key key = names_fleet(&fleet->names);
-    struct conn *conn =
-        conn_new(&fleet->address, slot_of(key_view(&key)), fleet->role);
+    struct conn *conn = fleet_conn(quern->fleet);
     redisReply *reply =
         call(quern, conn, &(struct redis_call){ .command = command }, err);
 
+    conn_free(conn);
+    return reply;
+}
+
+redisReply *handle_write_fleet(struct quern *quern,
+                               const struct command *command, struct err *err)
+{
+    struct fleet_conns *fleet = quern->fleet;
+    struct conn *conn = fleet_conn(fleet);
+    struct redis_call what = { .command = command,
+                               .fleet = fleet,
+                               .mark = names_of_fleet(&fleet->names, "mark") };
+    redisReply *reply = NULL;
+
+    if (handle_meet(quern, conn, err) &&
+        prove(quern, conn, &fleet->fleet_proven, err))
+        reply = call(quern, conn, &what, err);
     conn_free(conn);
     return reply;
 }

@@ -34,6 +34,7 @@ struct fleet_conns {
     bool proven[NAMES_MAX_PARTITIONS]; /* that server can say how durable a
                                           write is: asked once, before the first
                                           write */
+    bool fleet_proven; /* likewise of the keys that all partitions share */
     enum many_support {
         MANY_UNKNOWN,
         MANY_NO,
@@ -91,6 +92,9 @@ redisReply *handle_write(struct quern *quern, unsigned int partition,
                          const struct command *command, struct err *err);
 redisReply *handle_write_job(struct quern *quern, struct view id,
                              const struct command *command, struct err *err);
+/* The same, to the server of the keys that all partitions share. */
+redisReply *handle_write_fleet(struct quern *quern,
+                               const struct command *command, struct err *err);
 
 /* Many things to be written (jobs), several of them in a call, and calls that
  * do not wait for the answer to the one before. The caller's; handle_pipeline()

@@ -42,11 +42,22 @@ static struct key key_of_hash(const struct quern *quern, struct view sha256)
     return place_of_key(quern, "key", sha256);
 }
 
-/* Finishes the command. */
+/* Finishes the command. What it writes need not be durable. */
 static redisReply *key_ask(struct quern *quern, struct command *command,
                            struct err *err)
 {
     redisReply *reply = handle_call_fleet(quern, command, err);
+
+    command_finish(command);
+    return reply;
+}
+
+/* Finishes the command. */
+static bool key_change(struct quern *quern, struct command *command,
+                       struct err *err)
+{
+    CLEANUP(cleanup_reply)
+    redisReply *reply = handle_write_fleet(quern, command, err);
 
     command_finish(command);
     return reply;
@@ -103,25 +114,21 @@ static bool remove_field(struct quern *quern, const char *hash,
                          struct view field, struct err *err)
 {
     const struct key place = names_of_fleet(&quern->fleet->names, hash);
-    CLEANUP(cleanup_reply) redisReply *reply = NULL;
     struct command command;
 
     command_init(&command, "HDEL");
     command_add(&command, key_view(&place));
     command_add(&command, field);
-    reply = key_ask(quern, &command, err);
-    return reply;
+    return key_change(quern, &command, err);
 }
 
 static bool remove_place(struct quern *quern, struct key place, struct err *err)
 {
-    CLEANUP(cleanup_reply) redisReply *reply = NULL;
     struct command command;
 
     command_init(&command, "DEL");
     command_add(&command, key_view(&place));
-    reply = key_ask(quern, &command, err);
-    return reply;
+    return key_change(quern, &command, err);
 }
 
 /* What is left of a key whose record is gone. */
@@ -233,7 +240,6 @@ static bool write_record(struct quern *quern, const struct quern_key *key,
                          struct view sha256, struct err *err)
 {
     const struct key place = key_of_hash(quern, sha256);
-    CLEANUP(cleanup_reply) redisReply *reply = NULL;
     struct command command;
 
     command_init(&command, "HSET");
@@ -256,15 +262,13 @@ static bool write_record(struct quern *quern, const struct quern_key *key,
     command_add_uint(&command, key->jobs);
     command_add_text(&command, "cost");
     command_add_uint(&command, key->cost);
-    reply = key_ask(quern, &command, err);
-    return reply;
+    return key_change(quern, &command, err);
 }
 
 static bool write_expiry(struct quern *quern, const struct quern_key *key,
                          struct view sha256, struct err *err)
 {
     const struct key place = key_of_hash(quern, sha256);
-    CLEANUP(cleanup_reply) redisReply *reply = NULL;
     struct command command;
 
     if (key->expires_at == 0)
@@ -272,8 +276,7 @@ static bool write_expiry(struct quern *quern, const struct quern_key *key,
     command_init(&command, "PEXPIREAT");
     command_add(&command, key_view(&place));
     command_add_uint(&command, key->expires_at);
-    reply = key_ask(quern, &command, err);
-    return reply;
+    return key_change(quern, &command, err);
 }
 
 /* The id first: a key that nobody could remove would be worse than an id
@@ -282,7 +285,6 @@ static bool key_write(struct quern *quern, struct quern_key *key,
                       char secret[QUERN_KEY], struct err *err)
 {
     const struct key place = names_of_fleet(&quern->fleet->names, "keys");
-    CLEANUP(cleanup_reply) redisReply *reply = NULL;
     unsigned char random[8];
     struct command command;
     struct sha256 hash;
@@ -298,8 +300,8 @@ static bool key_write(struct quern *quern, struct quern_key *key,
     command_add(&command, key_view(&place));
     command_add_text(&command, key->id);
     command_add_text(&command, hash.text);
-    reply = key_ask(quern, &command, err);
-    return reply && write_record(quern, key, view_of(hash.text), err) &&
+    return key_change(quern, &command, err) &&
+           write_record(quern, key, view_of(hash.text), err) &&
            write_expiry(quern, key, view_of(hash.text), err);
 }
 
@@ -400,15 +402,14 @@ static bool end_record(struct quern *quern, const struct quern_key *key,
                        struct view sha256, struct err *err)
 {
     const struct key place = key_of_hash(quern, sha256);
-    CLEANUP(cleanup_reply) redisReply *reply = NULL;
     struct command command;
 
     command_init(&command, "HSET");
     command_add(&command, key_view(&place));
     command_add_text(&command, "expires_at");
     command_add_uint(&command, key->expires_at);
-    reply = key_ask(quern, &command, err);
-    return reply && write_expiry(quern, key, sha256, err);
+    return key_change(quern, &command, err) &&
+           write_expiry(quern, key, sha256, err);
 }
 
 /* A second rotation would end the first one's successor with the old key.
@@ -464,11 +465,14 @@ bool quern_key_remove(struct quern *quern, const char *id,
 {
     struct sha256 hash;
     struct err err = { 0 };
+    bool is_done;
 
-    if (!key_find(quern, id, &hash, &err) ||
-        !remove_place(quern, key_of_hash(quern, view_of(hash.text)), &err))
+    if (!key_find(quern, id, &hash, &err))
         return handle_fail(error, &err);
-    tell_gateways(quern, &hash);
-    return forget_key(quern, view_of(id), view_of(hash.text), &err) ||
+    is_done = remove_place(quern, key_of_hash(quern, view_of(hash.text)), &err);
+    if (is_done || strcmp(err.code, "not_durable") == 0)
+        tell_gateways(quern, &hash);
+    return (is_done &&
+            forget_key(quern, view_of(id), view_of(hash.text), &err)) ||
            handle_fail(error, &err);
 }

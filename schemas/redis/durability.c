@@ -42,13 +42,10 @@ bool durability_parse(struct durability *durability, struct view text,
                    VIEW_ARG(view_head(text, 40)), DURABILITY_MAX_REPLICAS);
 }
 
-void durability_mark(struct command *command, const struct names *names,
-                     unsigned int partition)
+void durability_mark(struct command *command, struct key mark)
 {
-    struct key key = names_of_root(names, partition, "mark");
-
     command_init(command, "SET");
-    command_add_copy(command, key_view(&key));
+    command_add_copy(command, key_view(&mark));
     command_add_text(command, "1");
     command_add_text(command, "PX");
     command_add_text(command, "1000");

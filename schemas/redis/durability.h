@@ -32,9 +32,8 @@ bool durability_parse(struct durability *durability, struct view text,
  * and WAITAOF answer only for what their own connection has written. So the
  * first command writes a key: whatever anybody wrote before it is then covered,
  * too, also a call that was sent before a reconnect and found done when it was
- * sent again. Neither is for async. */
-void durability_mark(struct command *command, const struct names *names,
-                     unsigned int partition);
+ * sent again. Neither is for async. mark: any key in the slot of the write. */
+void durability_mark(struct command *command, struct key mark);
 /* wait_ms: not zero. Commands behind it on the connection wait for as long. */
 void durability_ask(struct command *command,
                     const struct durability *durability, uint64_t wait_ms);

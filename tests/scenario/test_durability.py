@@ -58,6 +58,24 @@ def waits(server):
     return counts.get("cmdstat_wait", {"calls": 0})["calls"]
 
 
+def test_keys_wait_for_replicas(pair, tmp_path):
+    master, replica = pair
+    quern = Command(master.url, tmp_path)
+    quern.env["QUERN_DURABILITY"] = "replica:1"
+    fleet = "quern:{quern:fleet}:keys"
+    quern("key", "add")
+    [id] = replica.ask("HKEYS", fleet)
+    before = waits(master)
+    quern("key", "rotate", id)
+    assert waits(master) - before == 5  # one asks whether the server can
+    assert len(replica.ask("HKEYS", fleet)) == 2
+    quern("key", "rm", id, "--yes")
+    assert id not in replica.ask("HKEYS", fleet)
+    follow(replica, 1)
+    assert "0 of 1 replicas" in quern("key", "add", code=75)
+    assert len(quern("key", "ls", "--json").splitlines()) == 1
+
+
 def test_many_ask_together(pair, tmp_path):
     """One question for all that leave together; without an answer to it none
     of them counts, and all may come again."""

@@ -146,7 +146,7 @@ static void the_mark(void **state)
     struct names names;
     struct command command;
     assert_true(names_init(&names, "quern:", NULL));
-    durability_mark(&command, &names, 7);
+    durability_mark(&command, names_of_root(&names, 7, "mark"));
     scribble();
     assert_int_equal(command.argc, 5);
     assert_string_equal(command.argv[0], "SET");
