@@ -18,6 +18,7 @@ static const char *const facts[] = { "id",     "tenant",     "name",
                                      "scopes", "created_at", "expires_at",
                                      "rate",   "jobs",       "cost" };
 enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
+enum { RANDOM_TEXT = 17 };
 #define ROTATED_MS (UINT64_C(90) * 24 * 3600 * 1000) /* the longest grace */
 
 static uint64_t key_now_ms(void)
@@ -61,6 +62,16 @@ static bool key_change(struct quern *quern, struct command *command,
 
     command_finish(command);
     return reply;
+}
+
+static void random_text(char text[RANDOM_TEXT])
+{
+    unsigned char random[8];
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random))
+        abort();
+    for (size_t i = 0; i < sizeof(random); i++)
+        snprintf(text + 2 * i, 3, "%02x", random[i]);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -279,30 +290,33 @@ static bool write_expiry(struct quern *quern, const struct quern_key *key,
     return key_change(quern, &command, err);
 }
 
-/* The id first: a key that nobody could remove would be worse than an id
- * without a key. */
-static bool key_write(struct quern *quern, struct quern_key *key,
-                      char secret[QUERN_KEY], struct err *err)
+static bool write_id(struct quern *quern, const struct quern_key *key,
+                     struct view sha256, struct err *err)
 {
     const struct key place = names_of_fleet(&quern->fleet->names, "keys");
-    unsigned char random[8];
     struct command command;
-    struct sha256 hash;
 
-    if (getrandom(random, sizeof(random), 0) != sizeof(random))
-        abort();
-    memcpy(key->id, "key_", 5);
-    for (size_t i = 0; i < sizeof(random); i++)
-        snprintf(key->id + 4 + 2 * i, 3, "%02x", random[i]);
-    api_key_make(secret);
-    hash = blob_sha256(view_of(secret));
     command_init(&command, "HSET");
     command_add(&command, key_view(&place));
     command_add_text(&command, key->id);
-    command_add_text(&command, hash.text);
-    return key_change(quern, &command, err) &&
-           write_record(quern, key, view_of(hash.text), err) &&
-           write_expiry(quern, key, view_of(hash.text), err);
+    command_add(&command, sha256);
+    return key_change(quern, &command, err);
+}
+
+/* The id last: who lists keys meanwhile forgets an id without a record. A
+ * record without an id is of a key that nobody was given. */
+static bool key_write(struct quern *quern, struct quern_key *key,
+                      char secret[QUERN_KEY], struct err *err)
+{
+    struct sha256 hash;
+
+    memcpy(key->id, "key_", 4);
+    random_text(key->id + 4);
+    api_key_make(secret);
+    hash = blob_sha256(view_of(secret));
+    return write_record(quern, key, view_of(hash.text), err) &&
+           write_expiry(quern, key, view_of(hash.text), err) &&
+           write_id(quern, key, view_of(hash.text), err);
 }
 
 static bool check_limit(const char *name, uint64_t value, uint64_t max,

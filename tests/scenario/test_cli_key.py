@@ -1,13 +1,16 @@
 """quern key: keys of the gateway are made, used, listed, replaced, removed."""
 
+import contextlib
 import json
 import re
+import threading
 import time
 
 import pytest
 from command import Command
 from gateway import Gateway, bearer, record
-from servers import wait_until
+from held_redis import HeldRedis
+from servers import PATIENCE_S, wait_until
 from stack import Stack
 
 GATEWAY = {"open": None, "key_cache_time": "100ms"}
@@ -78,6 +81,30 @@ def test_older_secrets_of_a_webhook_may_end_at_once(quern, stack):
         secrets = stack.db.hget("quern-secrets:{000}:hooks:now", hook)
         assert len(json.loads(secrets)) == count
     quern("hook", "rm", hook, "--tenant", "now", "-y")
+
+
+@contextlib.contextmanager
+def meanwhile(way, tmp_path, marker, *words):
+    """The command waits for the answer to that request, and ends well."""
+    way.hold(marker)
+    said = []
+    quern = Command(way.url, tmp_path)
+    thread = threading.Thread(target=lambda: said.append(quern.run(*words)))
+    thread.start()
+    assert way.held.wait(PATIENCE_S)
+    yield said
+    way.let_go()
+    thread.join()
+    assert said[0][2] == 0, said
+
+
+def test_keys_are_listed_while_one_is_made(quern, gateway, stack, tmp_path):
+    words = ("key", "add", "--tenant", "mid", "--expires", "1h")
+    with HeldRedis(stack.redis.socket) as way:
+        with meanwhile(way, tmp_path, b":keys\r\n", *words) as said:
+            quern("key", "ls")
+    assert works(gateway, said[0][0].strip()) == 200
+    assert only(quern, "mid")["expires_at"] > 0
 
 
 def test_a_key_is_removed(quern, gateway):
