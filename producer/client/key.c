@@ -18,8 +18,7 @@ static const char *const facts[] = { "id",     "tenant",     "name",
                                      "scopes", "created_at", "expires_at",
                                      "rate",   "jobs",       "cost" };
 enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
-enum { RANDOM_TEXT = 17 };
-#define ROTATED_MS (UINT64_C(90) * 24 * 3600 * 1000) /* the longest grace */
+enum { RANDOM_TEXT = 17, CLAIM_MS = 60000 };
 
 static uint64_t key_now_ms(void)
 {
@@ -391,6 +390,14 @@ static bool key_find(struct quern *quern, const char *id, struct sha256 *hash,
            err_set(err, ERR_REJECT, "unknown_key", "there is no key %.40s", id);
 }
 
+/* A record that has ended is found by its id until keys are listed. */
+static bool check_whole(const struct quern_key *key, const char *id,
+                        struct err *err)
+{
+    return key->id[0] != '\0' ||
+           err_set(err, ERR_REJECT, "unknown_key", "there is no key %.64s", id);
+}
+
 bool quern_key_show(struct quern *quern, const char *id, struct quern_key *key,
                     struct quern_error *error)
 {
@@ -400,14 +407,6 @@ bool quern_key_show(struct quern *quern, const char *id, struct quern_key *key,
     return (key_find(quern, id, &hash, &err) &&
             key_load(quern, view_of(hash.text), key, &err)) ||
            handle_fail(error, &err);
-}
-
-/* A record that has ended is found by its id until keys are listed. */
-static bool check_whole(const struct quern_key *key, const char *id,
-                        struct err *err)
-{
-    return key->id[0] != '\0' ||
-           err_set(err, ERR_REJECT, "unknown_key", "there is no key %.64s", id);
 }
 
 /* Writes the end alone: of a record that was removed just now this is no key
@@ -422,28 +421,65 @@ static bool end_record(struct quern *quern, const struct quern_key *key,
     command_add(&command, key_view(&place));
     command_add_text(&command, "expires_at");
     command_add_uint(&command, key->expires_at);
+    command_add_text(&command, "replaced");
+    command_add_text(&command, "1");
     return key_change(quern, &command, err) &&
            write_expiry(quern, key, sha256, err);
 }
 
-/* A second rotation would end the first one's successor with the old key.
- */
-static bool claim_rotation(struct quern *quern, struct view sha256,
-                           struct err *err)
+static bool claim_set(struct quern *quern, struct key place, const char *claim,
+                      struct err *err)
 {
-    const struct key place = place_of_key(quern, "key_rotated", sha256);
     CLEANUP(cleanup_reply) redisReply *reply = NULL;
     struct command command;
 
     command_init(&command, "SET");
     command_add(&command, key_view(&place));
-    command_add_text(&command, "1");
+    command_add_text(&command, claim);
     command_add_text(&command, "NX");
     command_add_text(&command, "PX");
-    command_add_uint(&command, ROTATED_MS);
+    command_add_uint(&command, CLAIM_MS);
+    reply = key_ask(quern, &command, err);
+    return reply;
+}
+
+/* Of two that replace the key at the same time one goes on. The claim is read
+ * back: who lost the answer to its SET finds that it has the claim. */
+static bool claim_rotation(struct quern *quern, struct view sha256,
+                           struct err *err)
+{
+    const struct key place = place_of_key(quern, "key_rotated", sha256);
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    char claim[RANDOM_TEXT];
+    struct command command;
+
+    random_text(claim);
+    if (!claim_set(quern, place, claim, err))
+        return false;
+    command_init(&command, "GET");
+    command_add(&command, key_view(&place));
     reply = key_ask(quern, &command, err);
     return reply &&
-           (reply->type != REDIS_REPLY_NIL ||
+           (view_is(reply_view(reply), claim) ||
+            err_set(err, ERR_REJECT, "already_rotated",
+                    "the key was replaced, or somebody tries to: when it has "
+                    "no end in a minute, it may be replaced again"));
+}
+
+/* A second rotation would end the first one's successor with the old key. */
+static bool check_not_replaced(struct quern *quern, struct view sha256,
+                               struct err *err)
+{
+    const struct key place = key_of_hash(quern, sha256);
+    CLEANUP(cleanup_reply) redisReply *reply = NULL;
+    struct command command;
+
+    command_init(&command, "HEXISTS");
+    command_add(&command, key_view(&place));
+    command_add_text(&command, "replaced");
+    reply = key_ask(quern, &command, err);
+    return reply &&
+           (reply->integer == 0 ||
             err_set(err, ERR_REJECT, "already_rotated",
                     "the key was replaced before: it ends, and another one has "
                     "its place"));
@@ -459,9 +495,10 @@ bool quern_key_rotate(struct quern *quern, const char *id, uint64_t grace_ms,
     struct err err = { 0 };
 
     if (!key_find(quern, id, &hash, &err) ||
+        !claim_rotation(quern, view_of(hash.text), &err) ||
         !key_load(quern, view_of(hash.text), &old, &err) ||
         !check_whole(&old, id, &err) ||
-        !claim_rotation(quern, view_of(hash.text), &err))
+        !check_not_replaced(quern, view_of(hash.text), &err))
         return handle_fail(error, &err);
     *key = old;
     key->created_at = key_now_ms();

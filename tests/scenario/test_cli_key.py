@@ -98,6 +98,37 @@ def meanwhile(way, tmp_path, marker, *words):
     assert said[0][2] == 0, said
 
 
+def test_a_rotation_whose_claim_is_not_answered(quern, stack, tmp_path):
+    quern("key", "add", "--tenant", "lost")
+    id = only(quern, "lost")["key"]
+    with HeldRedis(stack.redis.socket) as way:
+        with meanwhile(way, tmp_path, b"key_rotated", "key", "rotate", id):
+            way.drop()
+    assert len(quern.json("key", "ls", "--tenant", "lost")) == 2
+    assert "the key was replaced" in quern("key", "rotate", id, code=65)
+    stack.db.delete(*stack.db.keys("*:key_rotated:*"))
+    assert "replaced before" in quern("key", "rotate", id, code=65)
+
+
+def test_a_rotation_that_failed_may_be_tried_again(quern, stack, tmp_path):
+    key = quern("key", "add", "--tenant", "again").strip()
+    id = only(quern, "again")["key"]
+    claim = record(key).replace(":key:", ":key_rotated:")
+    with HeldRedis(stack.redis.socket) as way:
+        way.lose(b"created_at", for_good=True)
+        Command(way.url, tmp_path)("key", "rotate", id, code=69)
+    assert 0 < stack.db.pttl(claim) <= 60_000
+    assert "may be replaced again" in quern("key", "rotate", id, code=65)
+    stack.db.delete(claim)  # as time does
+    assert quern("key", "rotate", id).startswith("qk_")
+    # What older clients have written refuses, too.
+    [new] = [row["key"] for row in quern.json("key", "ls", "--tenant", "again") if row["key"] != id]
+    for name in stack.db.hvals("quern:{quern:fleet}:keys"):
+        stack.db.set("quern:{quern:fleet}:key_rotated:" + name.decode(), "1")
+    assert "the key was replaced" in quern("key", "rotate", new, code=65)
+    stack.db.delete(*stack.db.keys("*:key_rotated:*"))
+
+
 def test_keys_are_listed_while_one_is_made(quern, gateway, stack, tmp_path):
     words = ("key", "add", "--tenant", "mid", "--expires", "1h")
     with HeldRedis(stack.redis.socket) as way:

@@ -117,7 +117,7 @@ def test_a_key_that_is_removed_while_it_is_replaced_stays_removed(stack, admin):
         with Gateway(stack.redis.url, open=None) as quick:
             quick.ready()
             made = act(quick, admin, "POST", "/v1/keys", {"tenant": "eve"}, 201)
-            way.hold(b"key_rotated")
+            way.hold(b"HEXISTS")
             path = f"/v1/keys/{made['key']}"
             rotate = threading.Thread(
                 target=lambda: slow.json("POST", f"{path}/rotate", {}, **bearer(admin))
