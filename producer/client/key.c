@@ -405,7 +405,8 @@ bool quern_key_show(struct quern *quern, const char *id, struct quern_key *key,
     struct err err = { 0 };
 
     return (key_find(quern, id, &hash, &err) &&
-            key_load(quern, view_of(hash.text), key, &err)) ||
+            key_load(quern, view_of(hash.text), key, &err) &&
+            check_whole(key, id, &err)) ||
            handle_fail(error, &err);
 }
 
@@ -494,7 +495,8 @@ bool quern_key_rotate(struct quern *quern, const char *id, uint64_t grace_ms,
     struct sha256 hash;
     struct err err = { 0 };
 
-    if (!key_find(quern, id, &hash, &err) ||
+    if (!check_limit("grace", grace_ms, QUERN_KEY_MOST_GRACE, &err) ||
+        !key_find(quern, id, &hash, &err) ||
         !claim_rotation(quern, view_of(hash.text), &err) ||
         !key_load(quern, view_of(hash.text), &old, &err) ||
         !check_whole(&old, id, &err) ||

@@ -525,6 +525,7 @@ enum {
     QUERN_KEY_MOST_JOBS = 1000,
 };
 #define QUERN_KEY_MOST_COST UINT64_C(1000000000000) /* micro-dollars */
+#define QUERN_KEY_MOST_GRACE (UINT64_C(90) * 24 * 3600 * 1000) /* ms */
 
 /* What a key allows. Nobody has the key itself but who was given it. */
 struct quern_key {
@@ -566,7 +567,10 @@ QUERN_API bool quern_key_add(struct quern *quern,
 QUERN_API bool quern_key_show(struct quern *quern, const char *id,
                               struct quern_key *key, struct quern_error *error);
 /* Makes another key of the same terms, which has used nothing yet. The old one
- * ends after grace_ms. Error: unknown_key. */
+ * ends after grace_ms, up to QUERN_KEY_MOST_GRACE. A call that failed may leave
+ * a key that nobody has; quern_keys() lists it. Errors: unknown_key, too_large,
+ * already_rotated (the old key was replaced before, or a call to do so began
+ * within the last minute). */
 QUERN_API bool quern_key_rotate(struct quern *quern, const char *id,
                                 uint64_t grace_ms, struct quern_key *key,
                                 char secret[QUERN_KEY],

@@ -243,6 +243,7 @@ def test_a_key_has_limits(quern, stack):
 def test_what_is_wrong(quern):
     assert "1000" in quern("key", "add", "--jobs", "1001", code=64)
     assert "--cost" in quern("key", "add", "--cost", "2000000", code=64)
+    assert "--grace" in quern("key", "rotate", "key_0", "--grace", "91d", code=64)
     assert "must be submit, read" in quern("key", "add", "--scopes", "root", code=65)
     assert "there is no key key_0" in quern("key", "rotate", "key_0", code=65)
     assert "there is no key key_0" in quern("key", "rm", "key_0", "-y", code=65)
