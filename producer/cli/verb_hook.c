@@ -12,7 +12,8 @@
 
 enum { KEEP_MS = 24 * 3600 * 1000 }; /* secrets that a rotation replaces */
 
-/* "disabled: the receiver ...", "503 2 min ago: ...", "204 5 s ago", "-". */
+/* "disabled: it answers 410 ...", "failed 3 times, 2 min: it answers 503",
+ * "204 5 s", "-". */
 static void print_state(const struct quern_hook *hook, struct buf *out)
 {
     if (hook->disabled)

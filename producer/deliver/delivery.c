@@ -71,8 +71,8 @@ void delivery_put_off(struct delivery *delivery, uint64_t wait_ms)
     decide(delivery, HOOK_LATER, wait_ms, 0);
 }
 
-/* Curl's sentence names hosts and addresses, which the operator has set up; the
- * body of the answer is read by nobody. */
+/* Who reads it has set up the URL, whose host and addresses curl's sentence
+ * names. The body of the answer is read by nobody. */
 static void explain(struct delivery *delivery,
                     const struct http_response *response)
 {

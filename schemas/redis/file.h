@@ -8,9 +8,8 @@
 #include "schemas/redis/reply.h"
 
 enum {
-    FILE_ID_BYTES = 30,     /* "file-", 24 digits, NUL */
-    FILE_MAX_PAGE = 1000,   /* records in one answer */
-    FILE_MAX_PURPOSE = 128, /* bytes */
+    FILE_ID_BYTES = 30,   /* "file-", 24 digits, NUL */
+    FILE_MAX_PAGE = 1000, /* records in one answer */
 };
 
 /* A record; what is read borrows from the reply. */

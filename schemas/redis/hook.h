@@ -12,7 +12,6 @@
 
 enum {
     HOOK_ID_BYTES = 21, /* hook_ and 16 hexadecimal digits */
-    HOOK_MOST = 16,     /* of one tenant */
     HOOK_SECRETS = 4,   /* of one webhook that are valid at once */
     HOOK_URL_BYTES = 2048,
     HOOK_WHY_BYTES = 200,
@@ -30,7 +29,7 @@ struct hook_change {
     uint64_t keep_ms;     /* up to a week */
     const char *disabled; /* "1" or "0" */
 };
-/* unknown_job: the tenant has no such webhook; too_large: it has HOOK_MOST. */
+/* unknown_job: the tenant has no such webhook; too_large: it has 16. */
 void hook_set(struct command *command, const struct names *names,
               unsigned int partition, struct view tenant, struct view id,
               const struct hook_change *change);
