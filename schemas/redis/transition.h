@@ -19,7 +19,7 @@
  * Further steps: spend.h (a tenant's budget), session.h (the turn of a
  * session), upkeep.h (work that every consumer does from time to time),
  * operate.h (what operators change), listing.h (what operators look at), file.h
- * (files that were uploaded).
+ * (files that were uploaded), hook.h (webhooks).
  *
  * Refusals, as the first word of a Redis error: STALE (epoch), GONE (no such
  * job), QUEUEFULL, TOOBIG, NOBLOB, BADARG, MISPLACED (journal index, session's
