@@ -568,9 +568,9 @@ QUERN_API bool quern_key_show(struct quern *quern, const char *id,
                               struct quern_key *key, struct quern_error *error);
 /* Makes another key of the same terms, which has used nothing yet. The old one
  * ends after grace_ms, up to QUERN_KEY_MOST_GRACE. A call that failed may leave
- * a key that nobody has; quern_keys() lists it. Errors: unknown_key, too_large,
- * already_rotated (the old key was replaced before, or a call to do so began
- * within the last minute). */
+ * a key that nobody has, and an end of the old one: quern_keys() lists both.
+ * Errors: unknown_key, too_large, already_rotated (the old key was replaced
+ * before, or a call to do so began within the last minute). */
 QUERN_API bool quern_key_rotate(struct quern *quern, const char *id,
                                 uint64_t grace_ms, struct quern_key *key,
                                 char secret[QUERN_KEY],
