@@ -7,7 +7,6 @@
 #include "producer/gateway/operate/operate.h"
 
 enum { GRACE_MS = 24 * 3600 * 1000 }; /* of a key that was replaced */
-#define MOST_GRACE_MS (UINT64_C(90) * 24 * 3600 * 1000)
 #define MOST_LIFE_MS (UINT64_C(3660) * 24 * 3600 * 1000)
 
 /* scopes: words. Without a sentence of its own, libquern refuses a word that is
@@ -122,7 +121,7 @@ static bool keys_run_rotate(struct operate_call *call, struct quern *quern)
     uint64_t grace_ms;
 
     if (!operate_only(call, names) ||
-        !operate_number(call, "grace_ms", MOST_GRACE_MS, &grace_ms) ||
+        !operate_number(call, "grace_ms", QUERN_KEY_MOST_GRACE, &grace_ms) ||
         !key_is_mine(call, quern) ||
         !quern_key_rotate(quern, call->name, is_given ? grace_ms : GRACE_MS,
                           &key, secret, &call->error))
