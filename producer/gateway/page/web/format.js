@@ -79,17 +79,29 @@ export function ago(ms, now = Date.now()) {
 // lines: they can make a text look like another one, so they are shown by their numbers.
 const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
+const MOST_MARKS = 500; // of a text that are elements: a progress bar prints a hundred thousand
+
+function number(mark) {
+  return `U+${mark.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+// Where no element can be: in an attribute.
+export function visible(text) {
+  return text.replace(HIDDEN, (mark) => `[${number(mark)}]`);
+}
+
 // Text that somebody else has written, isolated from the direction of what is around it.
 export function foreign(text) {
   const parts = [];
   let at = 0;
   for (const match of text.matchAll(HIDDEN)) {
     if (match.index > at) parts.push(text.slice(at, match.index));
-    const number = match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    parts.push(h("span", { class: "hidden-mark", title: t("A character that is not seen") }, `U+${number}`));
-    at = match.index + match[0].length;
+    at = match.index;
+    if (parts.length > 2 * MOST_MARKS) break;
+    parts.push(h("span", { class: "hidden-mark", title: t("A character that is not seen") }, number(match[0])));
+    at += match[0].length;
   }
-  if (at < text.length) parts.push(text.slice(at));
+  if (at < text.length) parts.push(visible(text.slice(at)));
   return h("bdi", {}, parts);
 }
 

@@ -6,17 +6,21 @@ import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
 import { count, fault, foreign } from "./format.js";
+import { long } from "./long.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
 import { askedOf, draw, drawAsked } from "./steps.js";
 import { timeline } from "./timeline.js";
 import { t } from "./words.js";
 
+const STEPS = 300; // that are shown at first, and more each time that somebody asks
+const STRIDE = 100;
+
 export function open(place, me) {
   const id = place.path[1] ?? "";
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
-  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, replay: null, isJudging: false, showsEvents: false };
+  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
   const datas = new Map(); // what parts that are JSON hold, by name
   const mayJudge = me.scopes.includes("operate");
@@ -148,6 +152,21 @@ export function open(place, me) {
     branch: (turn) => may && hasEnded(conversation) && h("a", { class: "branch", href: `#/ask?${new URLSearchParams({ from: id, back: Math.max(...conversation.turns.keys()) - turn })}` }, t("Branch from here")),
   };
 
+  // The last ones; they go in strides, not with each new one.
+  function steps() {
+    const all = conversation.steps.filter((step) => step.kind !== "wait" && !step.isVoid);
+    const before = Math.ceil(Math.max(all.length - seen.mostSteps, 0) / STRIDE) * STRIDE;
+    return [
+      before > 0 && h("p", { key: "before", class: "bar" }, h("button", { type: "button", onclick: showMore }, t("Show earlier steps ({})", count(before)))),
+      all.slice(before).map((step) => draw(step, shown)),
+    ];
+  }
+
+  function showMore() {
+    seen.mostSteps += STEPS;
+    place.changed();
+  }
+
   const actions = () => [
     !hasEnded(conversation) && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
     conversation.state === "failed" && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
@@ -178,7 +197,7 @@ export function open(place, me) {
       seen.why && !hasEnded(conversation) && conversation.wait?.reason !== "approval" && reasons(seen.why),
       timeline(conversation),
       drawAsked(askedOf(seen)),
-      h("section", { class: "conversation", "aria-label": t("Conversation") }, conversation.steps.filter((step) => step.kind !== "wait" && !step.isVoid).map((step) => draw(step, shown))),
+      h("section", { class: "conversation", "aria-label": t("Conversation") }, steps()),
       may && conversation.wait?.reason === "approval" && approval(conversation.wait.data, seen, decide, place.changed),
       hasEnded(conversation) && ended(conversation.last, seen.facts),
       hasEnded(conversation) && usage(seen.facts?.result?.usage),
@@ -233,6 +252,6 @@ function drawEvents(seen, events, changed) {
     "details",
     { key: "events", class: "events", ontoggle: turn },
     h("summary", {}, t("Events ({})", count(events.length))),
-    seen.showsEvents && h("pre", { class: "code", tabindex: "0" }, foreign(events.slice(-MOST_EVENTS).map((one) => JSON.stringify(one)).join("\n"))),
+    seen.showsEvents && h("pre", { class: "code", tabindex: "0" }, long(events.slice(-MOST_EVENTS).map((one) => JSON.stringify(one)).join("\n"), "events")),
   );
 }

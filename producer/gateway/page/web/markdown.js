@@ -4,9 +4,10 @@
 import { coloured } from "./code.js";
 import { h } from "./dom.js";
 import { foreign } from "./format.js";
+import { long } from "./long.js";
 import { marked } from "./marked.js";
 
-const MOST_BYTES = 200_000; // longer text stands there as it is
+const MOST_BYTES = 200_000; // longer text is not read
 
 // picture(name): an element for a picture of the job itself, or null.
 export function markdown(text, picture) {
@@ -19,7 +20,7 @@ export function markdown(text, picture) {
 }
 
 function plain(text) {
-  return h("div", { class: "text" }, foreign(text));
+  return h("div", { class: "text" }, long(text, "text"));
 }
 
 const BLOCKS = {

@@ -9,9 +9,10 @@ import { isChart, readChart } from "./chart_data.js";
 import { coloured } from "./code.js";
 import { dataChart } from "./data_chart.js";
 import { h } from "./dom.js";
-import { clock, count, foreign, length, money } from "./format.js";
+import { clock, count, foreign, length, money, visible } from "./format.js";
+import { long, longParts } from "./long.js";
 import { markdown } from "./markdown.js";
-import { t } from "./words.js";
+import { language, t } from "./words.js";
 
 // What was asked: the prompt, or the last text of the user before the model spoke.
 export function askedOf({ facts, body }) {
@@ -39,16 +40,16 @@ const described = new WeakMap();
 
 function once(step, text, describe) {
   const before = described.get(step);
-  if (before?.text === text && before.isWhole === step.isWhole) return before.description;
+  if (before?.text === text && before.isWhole === step.isWhole && before.language === language()) return before.description;
   const description = describe();
-  described.set(step, { text, isWhole: step.isWhole, description });
+  described.set(step, { text, isWhole: step.isWhole, language: language(), description });
   return description;
 }
 
 const MOST_LIVE = 20_000; // a longer text is read as Markdown when it is whole
 
 function said(step, path) {
-  if (!step.isWhole && step.text.length > MOST_LIVE) return h("div", { class: "text" }, foreign(step.text));
+  if (!step.isWhole && step.text.length > MOST_LIVE) return h("div", { class: "text" }, long(step.text, step.key));
   const own = (name) => /^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, path);
   return markdown(step.text, (name) => own(name) || null);
 }
@@ -58,7 +59,7 @@ function drawTurn(step, { path, branch }) {
   return h(
     "article",
     { key: step.key, class: "turn" },
-    step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, foreign(step.reasoning))),
+    step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, long(step.reasoning, `${step.key}-reasoning`))),
     step.text && once(step, step.text, () => said(step, path)),
     step.usage && h("p", { class: "note" }, took(step.usage)),
     step.isWhole && branch(step.turn),
@@ -73,13 +74,14 @@ function took({ name, input_tokens, output_tokens, uncounted_tokens, cost }) {
 
 function drawCall(step, shown) {
   const { path } = shown;
+  const { output } = step;
   return h(
     "article",
     { key: step.key, class: "call" },
     h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", h("time", {}, clock(step.at)), " ", step.end ? length(step.end - step.at) : t("runs"), step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
     step.code && h("pre", { class: "code" }, once(step, step.code, () => coloured(step.code))),
-    step.text && h("pre", { class: "code" }, foreign(step.text)),
-    step.output.length > 0 && h("pre", { class: "output" }, step.output.map((part) => h("span", { class: part.stream }, foreign(part.text)))),
+    step.text && h("pre", { class: "code" }, long(step.text, step.key)),
+    output.length > 0 && h("pre", { class: "output" }, once(output.at(-1), output.at(-1).text, () => longParts(output, step.key))),
     step.images.map((image) => picture(image, path)),
     step.displays.map((display) => drawDisplay(display, step, shown)),
     step.files.length > 0 && h("ul", { class: "files" }, step.files.map((file) => h("li", { key: file.name }, h("a", { href: address(`${path}/files/${encodeURIComponent(file.name)}`), download: true }, foreign(file.name))))),
@@ -87,7 +89,7 @@ function drawCall(step, shown) {
 }
 
 function picture(image, path) {
-  return h("img", { key: image.name, src: `${path}/images/${encodeURIComponent(image.name)}`, alt: image.name, loading: "lazy", width: image.width, height: image.height });
+  return h("img", { key: image.name, src: `${path}/images/${encodeURIComponent(image.name)}`, alt: visible(image.name), loading: "lazy", width: image.width, height: image.height });
 }
 
 // What a cell shows, in the first form of it that this page can show: pictures, else text. A figure is
@@ -100,7 +102,7 @@ function drawDisplay(display, step, shown) {
   const charts = parts.filter((part) => isChart(part.mime)).map((part) => drawChart(part, shown)).filter(Boolean);
   if (charts.length > 0) return charts;
   const pages = parts.filter((part) => part.mime === "text/html");
-  return [display.text && h("pre", { class: "output" }, foreign(display.text)), pages.map((part) => drawPage(part, shown))];
+  return [display.text && h("pre", { class: "output" }, long(display.text, step.key)), pages.map((part) => drawPage(part, shown))];
 }
 
 const charts = new WeakMap(); // by their JSON

@@ -1,21 +1,23 @@
 // timeline.js - the steps of a job, drawn to scale: what it waited for, the model, the code.
 import { h } from "./dom.js";
-import { length } from "./format.js";
+import { count, length } from "./format.js";
 import { t } from "./words.js";
 
 const WIDTH = 600;
 const ROW = 8;
+const MOST = 300; // rows
 
 export function timeline({ steps }) {
-  const drawn = steps.filter((step) => step.kind !== "note");
-  if (drawn.length === 0) return null;
-  const from = drawn[0].at;
-  const until = Math.max(...drawn.map((step) => step.end ?? Date.now()), from + 1);
+  const all = steps.filter((step) => step.kind !== "note");
+  if (all.length === 0) return null;
+  const from = all[0].at;
+  const until = all.reduce((last, step) => Math.max(last, step.end ?? Date.now()), from + 1);
   const scale = WIDTH / (until - from);
+  const drawn = longest(all, until);
   return h(
     "figure",
     { class: "timeline" },
-    h("figcaption", {}, t("{} from the submit to the last step", length(until - from))),
+    h("figcaption", {}, t("{} from the submit to the last step", length(until - from)), drawn.length < all.length && t("; the {} longest of {} steps", count(drawn.length), count(all.length))),
     h(
       "svg",
       { viewBox: `0 0 ${WIDTH} ${drawn.length * ROW}`, preserveAspectRatio: "none", role: "img", "aria-label": drawn.map(stepText).join("; ") },
@@ -35,6 +37,14 @@ export function timeline({ steps }) {
       ),
     ),
   );
+}
+
+// Those that took the longest, in their order.
+function longest(steps, until) {
+  if (steps.length <= MOST) return steps;
+  const time = (step) => (step.end ?? until) - step.at;
+  const least = steps.map(time).sort((a, b) => b - a)[MOST - 1];
+  return steps.filter((step) => time(step) >= least).slice(0, MOST);
 }
 
 function stepText(step) {

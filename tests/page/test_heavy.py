@@ -1,0 +1,171 @@
+"""Jobs that are far larger than a screen: the page shows them soon, is never stuck for
+long, keeps few elements, and loses nothing of them."""
+
+import json
+import struct
+import time
+import zlib
+
+import pytest
+from gateway import Gateway
+from servers import free_ports, wait_until
+from stack import Stack
+from tab import Tab
+from worker import TakenJob
+
+CALLS = 3330
+SOON_S = 15  # of a busy machine
+STUCK_MS = 1000  # less than a reader takes for a crash
+MOST_ELEMENTS = 20_000
+WATCH = """
+  window.longest = 0;
+  new PerformanceObserver((seen) => {
+    for (const one of seen.getEntries()) window.longest = Math.max(window.longest, one.duration);
+  }).observe({ type: "longtask", buffered: true });
+"""
+
+
+@pytest.fixture(scope="module")
+def stack():
+    with Stack(executor=False) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def gateway(stack):
+    with Gateway(stack.redis.url, port=free_ports(1)[0]) as gateway:
+        yield gateway.ready()
+        gateway.drain()
+
+
+@pytest.fixture
+def tab(browser, gateway):
+    with Tab(browser, f"http://127.0.0.1:{gateway.port}") as tab:
+        tab.expected = ("404",)  # what was asked is not kept without a journal
+        tab.page.add_init_script(WATCH)
+        yield tab
+
+
+def calls(count):
+    for n in range(count):
+        code = f"for i in range({n}):\n    print('row', i)  # all"
+        yield "tool.started", {"call": f"c{n}", "tool": "python", "code": code}
+        yield "tool.output", {"call": f"c{n}", "stream": "stdout", "text": f"printed {n}\n"}
+        yield "tool.completed", {"call": f"c{n}", "tool": "python", "status": "ok", "ms": 5}
+
+
+def printed(*texts):
+    yield "tool.started", {"call": "c", "tool": "python", "code": "1"}
+    for text in texts:
+        yield "tool.output", {"call": "c", "stream": "stdout", "text": text}
+
+
+def check(tab, since):
+    seen = tab.page.evaluate(
+        "() => [window.longest, document.querySelectorAll('*').length,"
+        " document.documentElement.scrollWidth]"
+    )
+    took = time.monotonic() - since
+    print(f"{took:.2f} s, stuck for {seen[0]} ms, {seen[1]} elements")
+    assert took < SOON_S and seen[0] < STUCK_MS and seen[1] < MOST_ELEMENTS and seen[2] <= 1200, seen
+
+
+def scrolls(tab, over, moves):
+    before = moves.evaluate("(one) => one.scrollTop")
+    over.hover()
+    tab.page.mouse.wheel(0, 600)
+    wait_until(lambda: moves.evaluate("(one) => one.scrollTop") > before)
+
+
+def saved(tab, name):
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name=name, exact=True).click()
+    with open(download.value.path(), newline="") as file:
+        return file.read()
+
+
+def test_ten_thousand_events(tab, stack):
+    job = TakenJob(stack, prompt="x")
+    job.tell(*calls(CALLS))
+    job.finish()
+    since = time.monotonic()
+    tab.open(f"job/{job.id}")
+    tab.see("completed", exact=True)
+    tab.see(f"printed {CALLS - 1}")
+    check(tab, since)
+    scrolls(tab, tab.page.locator(".facts"), tab.page.locator("html"))
+    tab.page.get_by_role("button", name="Show earlier steps").click()
+    tab.page.get_by_text(f"printed {CALLS - 500}", exact=True).wait_for(state="attached")
+    events = json.loads(saved(tab, "JSON"))["events"]
+    assert [event["seq"] for event in events] == list(range(1, len(stack.events(job.id)) + 1))
+
+
+def test_ten_thousand_events_while_somebody_looks(tab, stack):
+    job = TakenJob(stack, prompt="x")
+    tab.open(f"job/{job.id}")
+    tab.see("in_progress", exact=True)
+    since = time.monotonic()
+    job.tell(*calls(CALLS))
+    job.finish()
+    tab.see("completed", exact=True)
+    tab.see(f"printed {CALLS - 1}")
+    check(tab, since)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0123456789 abcdefg\n" * 3300, "x" * 62_000, "\x1b[31m0%\x1b[0m\r" * 4500],
+    ids=["lines", "one line", "a progress bar"],
+)
+def test_five_megabytes_of_output(tab, stack, text):
+    job = TakenJob(stack, prompt="x")
+    texts = [*[text] * (5_000_000 // len(text) + 1), "last line"]
+    job.tell(*printed(*texts))
+    job.finish()
+    since = time.monotonic()
+    tab.open(f"job/{job.id}")
+    tab.see("completed", exact=True)
+    tab.see("last line", exact=False)
+    check(tab, since)
+    output = tab.page.locator(".output")
+    scrolls(tab, output, output)
+    assert saved(tab, "Save all of it") == "".join(texts)
+    since = time.monotonic()
+    tab.page.get_by_text("Events (").click()
+    tab.page.locator(".events pre").wait_for()
+    check(tab, since)
+
+
+def picture(n):
+    def part(type, data):
+        return struct.pack(">I", len(data)) + type + data + struct.pack(">I", zlib.crc32(type + data))
+
+    head = struct.pack(">IIBBBBB", 800, 600, 8, 2, 0, 0, 0)
+    rows = (b"\0" + bytes([n % 256, 99, 9]) * 800) * 600
+    return b"".join(
+        [b"\x89PNG\r\n\x1a\n", part(b"IHDR", head), part(b"IDAT", zlib.compress(rows)), part(b"IEND", b"")]
+    )
+
+
+def test_three_hundred_figures_some_of_them_broken(tab, stack):
+    job = TakenJob(stack, prompt="x")
+    job.tell(*printed("drawn\n"))
+    for n in range(300):
+        data = b"no picture" if n == 1 else picture(n)
+        name = "gone\u202e.png" if n == 0 else f"figure-{n}.png"
+        blob = "0" * 64 if n == 0 else stack.blob(data)
+        image = {"name": name, "mime": "image/png", "blob": blob, "bytes": len(data)}
+        job.tell(("image", {"call": "c", "image": {**image, "width": 800, "height": 600}}))
+    asked = []
+    tab.page.on("request", lambda request: asked.append(request.url))
+    since = time.monotonic()
+    tab.open(f"job/{job.id}")
+    tab.page.locator("img").last.wait_for(state="attached")
+    tab.page.locator("img").nth(2).evaluate("(image) => image.decode()")
+    check(tab, since)
+    assert len([url for url in asked if "/images/" in url]) < 30
+    assert tab.page.locator("img").first.get_attribute("alt") == "gone[U+202E].png"
+    last = tab.page.locator("img").last
+    last.scroll_into_view_if_needed()
+    last.evaluate("(image) => image.decode()")
+    check(tab, since)
