@@ -2,6 +2,8 @@
 long, keeps few elements, and loses nothing of them."""
 
 import json
+import os
+import signal
 import struct
 import time
 import zlib
@@ -17,6 +19,7 @@ CALLS = 3330
 SOON_S = 15  # of a busy machine
 STUCK_MS = 1000  # less than a reader takes for a crash
 MOST_ELEMENTS = 20_000
+TABS = int(os.environ.get("QUERN_TABS", 15))  # 50, for those who have the time
 WATCH = """
   window.longest = 0;
   new PerformanceObserver((seen) => {
@@ -169,3 +172,69 @@ def test_three_hundred_figures_some_of_them_broken(tab, stack):
     last.scroll_into_view_if_needed()
     last.evaluate("(image) => image.decode()")
     check(tab, since)
+
+
+def watch(context, base, job):
+    page = context.new_page()
+    page.goto(f"{base}/#/job/{job}")
+    page.get_by_text("printed 0").first.wait_for()
+    return page
+
+
+def test_more_tabs_than_a_browser_has_connections(tab, stack):
+    """All are seen at once, as windows are that stand side by side."""
+    job = TakenJob(stack, prompt="x")
+    job.tell(*calls(1))
+    pages = [watch(tab.context, tab.base, job.id) for _ in range(7)]
+    lines = [f"line {n}\n" for n in range(300)]
+    for n in range(0, 300, 10):
+        job.tell(*list(printed(*lines[n : n + 10]))[1:])
+        time.sleep(0.1)
+    job.finish()
+    for page in pages:
+        page.get_by_text("completed", exact=True).first.wait_for()
+        page.get_by_text("line 299").first.wait_for()
+        text = page.locator(".output").last.inner_text()
+        assert text.split("\n")[:300] == [line.strip() for line in lines]
+
+
+HIDE = """(isHidden) => {
+  Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_many_tabs_of_which_one_is_seen(tab, stack):
+    job = TakenJob(stack, prompt="x")
+    job.tell(*calls(1))
+    pages = []
+    for _ in range(TABS):
+        pages.append(watch(tab.context, tab.base, job.id))
+        pages[-1].evaluate(HIDE, True)
+    job.tell(*list(printed("while hidden\n"))[1:])
+    pages[2].evaluate(HIDE, False)
+    pages[2].get_by_text("while hidden").first.wait_for()
+    job.finish()
+    pages[2].get_by_text("completed", exact=True).first.wait_for()
+    assert pages[2].locator(".output").all_inner_texts()[-1].count("while hidden") == 1
+
+
+def test_redis_goes_away_and_comes_back(tab, stack):
+    tab.expected = ("404", "503", "504", "ERR_", "Failed to load")
+    job = TakenJob(stack, prompt="x")
+    job.tell(*calls(3))
+    tab.open(f"job/{job.id}")
+    tab.see("printed 2")
+    stack.redis.process.signal(signal.SIGSTOP)
+    try:
+        tab.page.locator(".fault").first.wait_for()
+        assert tab.page.get_by_text("printed 2").count() == 1
+    finally:
+        stack.redis.process.signal(signal.SIGCONT)
+    job.tell(*list(calls(6))[9:])
+    job.finish()
+    tab.see("completed", exact=True)
+    tab.see("printed 5")
+    tab.page.locator(".fault").first.wait_for(state="detached")
+    shown = [text.strip() for text in tab.page.locator(".output").all_inner_texts()]
+    assert shown == [f"printed {n}" for n in range(6)]

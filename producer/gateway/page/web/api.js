@@ -75,29 +75,71 @@ export function follow(path, heard) {
 }
 
 const PAUSES_MS = [200, 500, 1000, 2000, 5000];
+const STREAMS = 4; // of all tabs: browsers open six connections, and calls need some
+const TURN_MS = 1000;
 
 async function run(path, heard, signal) {
-  let last = 0;
-  let tries = 0;
+  const state = { last: 0, tries: 0, isOver: false };
+  while (!signal.aborted && !state.isOver) await inTurn(signal, (turn) => read(path, heard, state, turn)).catch(() => {});
+}
+
+// Runs read(turn) when it is this tab's turn, which is over when turn is aborted: somebody else waits, or
+// nobody looks. Without locks (of plain HTTP on other hosts) there are no turns.
+async function inTurn(signal, read) {
+  await seen(signal);
+  if (!navigator.locks) return read(signal);
+  const held = (await navigator.locks.query()).held.map((lock) => lock.name);
+  const names = Array.from({ length: STREAMS }, (_, i) => `quern-stream-${i}`);
+  const free = names.filter((name) => !held.includes(name));
+  const name = free[0] ?? names[Math.floor(Math.random() * STREAMS)];
+  await navigator.locks.request(name, { signal }, async () => {
+    const over = new AbortController();
+    const timer = setInterval(async () => {
+      const { pending } = await navigator.locks.query();
+      if (document.hidden || pending.some((lock) => lock.name === name)) over.abort();
+    }, TURN_MS);
+    await read(AbortSignal.any([signal, over.signal])).finally(() => clearInterval(timer));
+  });
+}
+
+function seen(signal) {
+  return new Promise((done) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      done();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look);
+    look();
+  });
+}
+
+// Until the last event, or until the signal ends it; then state knows where to go on.
+async function read(path, heard, state, signal) {
+  const end = () => {
+    state.isOver = true;
+    heard.end();
+  };
   while (!signal.aborted) {
     try {
-      const answer = await fetch(address(`${path}/events`, last ? { after: last } : {}), { signal });
-      if (answer.status === 204 || answer.status === 404) return heard.end();
+      const answer = await fetch(address(`${path}/events`, state.last ? { after: state.last } : {}), { signal });
+      if (answer.status === 204 || answer.status === 404) return end();
       if (answer.ok) {
         heard.away(false);
-        tries = 0;
+        state.tries = 0;
         for await (const event of eventsOf(answer.body)) {
-          if (event.id <= last) continue;
-          last = event.id;
+          if (event.id <= state.last) continue;
+          state.last = event.id;
           heard.event(event.data);
         }
-        if (heard.ended()) return heard.end();
+        if (heard.ended()) return end();
       }
     } catch {
       if (signal.aborted) return;
     }
     heard.away(true);
-    await new Promise((done) => setTimeout(done, PAUSES_MS[Math.min(tries++, PAUSES_MS.length - 1)]));
+    await new Promise((done) => setTimeout(done, PAUSES_MS[Math.min(state.tries++, PAUSES_MS.length - 1)]));
   }
 }
 
