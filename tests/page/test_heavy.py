@@ -219,6 +219,28 @@ def test_many_tabs_of_which_one_is_seen(tab, stack):
     assert pages[2].locator(".output").all_inner_texts()[-1].count("while hidden") == 1
 
 
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_clock_that_is_wrong(tab, stack, hours):
+    tab.page.add_init_script(
+        f"const right = Date.now; Date.now = () => right() + {hours * 3_600_000};"
+    )
+    job = TakenJob(stack, prompt="x")
+    job.tell(*list(calls(1))[:2])
+    later = int(time.time() * 1000) + 30 * 60_000
+    call = {"turn": 1, "call": "c1", "tool": "python", "code": "1", "until": later}
+    job.tell(("job.waiting", {"reason": "approval", **call}))
+    tab.open(f"job/{job.id}")
+    left = tab.see("are left to decide", exact=False).inner_text()
+    assert "29 min" in left or "30 min" in left, left
+    caption = tab.page.locator(".timeline figcaption").inner_text()
+    ago = tab.page.locator(".facts time").inner_text()
+    tab.open("jobs")
+    row = tab.page.locator("tbody tr", has=tab.page.locator(f'a[href="#/job/{job.id}"]'))
+    row.wait_for()
+    for text in (caption, ago, row.inner_text()):
+        assert " h" not in text and " min" not in text, text
+
+
 def test_redis_goes_away_and_comes_back(tab, stack):
     tab.expected = ("404", "503", "504", "ERR_", "Failed to load")
     job = TakenJob(stack, prompt="x")

@@ -2,6 +2,7 @@
 //
 // A call that fails throws an ApiError with the gateway's own sentence. Events come once and in
 // order, also when the connection breaks or another gateway goes on.
+import { heed } from "./time.js";
 import { t } from "./words.js";
 
 export class ApiError extends Error {
@@ -53,12 +54,14 @@ async function call(method, path, query, body) {
   const headers = { "X-Quern-Page": "1" };
   const isFile = body instanceof Blob;
   if (body !== undefined) headers["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
+  const sent = Date.now();
   let answer;
   try {
     answer = await fetch(address(path, query), { method, headers, body: isFile ? body : JSON.stringify(body) });
   } catch {
     throw new ApiError(0, t("The gateway does not answer."));
   }
+  heed(answer.headers.get("Date"), sent);
   if (answer.status === 204) return null;
   const json = await answer.json().catch(() => null);
   if (answer.ok) return json;

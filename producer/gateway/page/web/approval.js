@@ -2,6 +2,7 @@
 import { coloured } from "./code.js";
 import { h } from "./dom.js";
 import { fault, foreign, length } from "./format.js";
+import { now } from "./time.js";
 import { t } from "./words.js";
 
 // Verdicts that need words: the label of the field, and the member that they are.
@@ -21,7 +22,7 @@ const AT_ONCE = [
 // it has been given; act(body): gives the verdict; changed(): seen is another one.
 export function approval(data, seen, act, changed) {
   const asked = data.code ?? data.text ?? "";
-  const left = data.until ? data.until - Date.now() : 0;
+  const left = data.until ? data.until - now() : 0;
 
   function choose(verdict) {
     seen.verdict = seen.verdict === verdict ? null : verdict;

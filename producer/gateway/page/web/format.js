@@ -1,5 +1,6 @@
 // format.js - numbers, times and foreign text, as people read them.
 import { h } from "./dom.js";
+import { now } from "./time.js";
 import { language, t } from "./words.js";
 
 export function count(number) {
@@ -68,9 +69,9 @@ export function date(ms) {
 }
 
 // A time as an element: how long ago, with the whole of it to hover on.
-export function ago(ms, now = Date.now()) {
+export function ago(ms) {
   if (!ms) return "–";
-  const passed = Math.max(now - ms, 0);
+  const passed = Math.max(now() - ms, 0);
   const text = passed < 1000 ? t("now") : t("{} ago", length(passed));
   return h("time", { datetime: new Date(ms).toISOString(), title: date(ms) }, text);
 }

@@ -3,6 +3,7 @@ import { get, later } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
 import { ago, count, date, fault, foreign, length, money } from "./format.js";
+import { now } from "./time.js";
 import { t } from "./words.js";
 
 const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
@@ -154,7 +155,7 @@ function table(jobs, hasTenants) {
 }
 
 function row(job, hasTenants) {
-  const end = job.finished_at ?? Date.now();
+  const end = job.finished_at ?? now();
   return h(
     "tr",
     { key: job.id },

@@ -4,6 +4,7 @@ import { post, send } from "./api.js";
 import { h } from "./dom.js";
 import { ago, bytes, count, foreign, length, money } from "./format.js";
 import { openList } from "./list_view.js";
+import { now } from "./time.js";
 import { t } from "./words.js";
 
 export function open(place, me) {
@@ -166,7 +167,7 @@ const schedules = {
     ["Schedule", (one) => one.schedule],
     ["When", (one) => `${one.spec} ${one.zone ?? ""}`],
     ["State", (one) => t(one.paused ? "paused" : "open")],
-    ["Next", (one) => (one.next_at ? h("time", { datetime: new Date(one.next_at).toISOString() }, t("in {}", length(Math.max(one.next_at - Date.now(), 0)))) : "–")],
+    ["Next", (one) => (one.next_at ? h("time", { datetime: new Date(one.next_at).toISOString() }, t("in {}", length(Math.max(one.next_at - now(), 0)))) : "–")],
     ["Last", (one) => ago(one.last_at)],
     ["Job", (one) => job(one.last_id)],
   ],
@@ -208,7 +209,7 @@ const keys = {
     ["Scopes", (key) => key.scopes],
     ["Made", (key) => ago(key.created_at)],
     ["Used", (key) => ago(key.last_used_at)],
-    ["Ends", (key) => (key.expires_at ? h("time", { datetime: new Date(key.expires_at).toISOString() }, t("in {}", length(Math.max(key.expires_at - Date.now(), 0)))) : t("never"))],
+    ["Ends", (key) => (key.expires_at ? h("time", { datetime: new Date(key.expires_at).toISOString() }, t("in {}", length(Math.max(key.expires_at - now(), 0)))) : t("never"))],
     ["Requests a minute", (key) => limit(key.rate), "number"],
     ["Jobs at once", (key) => limit(key.jobs), "number"],
     ["Cost a day", (key) => (key.cost ? money(key.cost) : "–"), "number"],

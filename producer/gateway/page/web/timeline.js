@@ -1,6 +1,7 @@
 // timeline.js - the steps of a job, drawn to scale: what it waited for, the model, the code.
 import { h } from "./dom.js";
 import { count, length } from "./format.js";
+import { now } from "./time.js";
 import { t } from "./words.js";
 
 const WIDTH = 600;
@@ -11,7 +12,7 @@ export function timeline({ steps }) {
   const all = steps.filter((step) => step.kind !== "note");
   if (all.length === 0) return null;
   const from = all[0].at;
-  const until = all.reduce((last, step) => Math.max(last, step.end ?? Date.now()), from + 1);
+  const until = all.reduce((last, step) => Math.max(last, step.end ?? now()), from + 1);
   const scale = WIDTH / (until - from);
   const drawn = longest(all, until);
   return h(
