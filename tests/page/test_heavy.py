@@ -241,6 +241,18 @@ def test_a_clock_that_is_wrong(tab, stack, hours):
         assert " h" not in text and " min" not in text, text
 
 
+@pytest.mark.parametrize("path", ["explain", "body"])
+def test_a_gateway_that_does_not_have_a_route(tab, stack, gateway, path):
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})[1]["id"]
+    answer = {"error": {"message": "there is no such route"}}
+    tab.page.route(f"**/v1/jobs/*/{path}", lambda route: route.fulfill(status=404, json=answer))
+    tab.open(f"job/{job}")
+    tab.page.locator(".facts").get_by_text("queued", exact=True).wait_for()
+    assert tab.page.get_by_text("no such route").count() == 0
+    gateway.json("POST", f"/v1/jobs/{job}/cancel", {})
+    tab.see("cancelled", exact=True)
+
+
 def test_redis_goes_away_and_comes_back(tab, stack):
     tab.expected = ("404", "503", "504", "ERR_", "Failed to load")
     job = TakenJob(stack, prompt="x")

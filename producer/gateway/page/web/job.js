@@ -39,7 +39,7 @@ export function open(place, me) {
     let isGone = false;
     try {
       seen.facts = await get(path);
-      seen.why = seen.facts.finished_at ? null : await get(`${path}/explain`);
+      seen.why = seen.facts.finished_at ? null : await get(`${path}/explain`).catch(() => null);
       seen.fault = null;
     } catch (error) {
       seen.fault = error.message;
