@@ -113,6 +113,7 @@ rows = [{"city": "Ulm", "n": 3}, {"city": "Bonn", "n": 5}]
 bars = {"mark": "bar", "data": {"values": rows},
         "encoding": {"x": {"field": "city", "type": "nominal"}, "y": {"field": "n"}}}
 display({"application/vnd.vegalite.v5+json": bars, "text/plain": "<vega>"}, raw=True)
+display({"application/vnd.vegalite.v5+json": 7, "text/plain": "<seven>"}, raw=True)
 surface = {"data": [{"type": "surface", "z": [[1]]}]}
 display({"application/vnd.plotly.v1+json": surface, "text/plain": "<surface>"}, raw=True)
 """
@@ -123,6 +124,7 @@ def test_charts_are_drawn_from_their_data(tab, gateway, stack):
     assert stack.result(job)["status"] == "completed"
     tab.open(f"job/{job}")
     tab.see("Rain")
+    tab.see("<seven>")
     tab.see("<surface>")  # what cannot be drawn is its text
     charts = tab.page.locator("figure.data")
     assert charts.count() == 2
@@ -816,7 +818,7 @@ def test_a_conversation_branches_at_a_step(tab, gateway, stack):
     stack.result(job)
     tab.open(f"job/{job}")
     tab.see("Two.")
-    tab.page.get_by_role("link", name="Branch from here").click()
+    tab.page.get_by_role("link", name="Branch from here").last.click()
     tab.see("It goes on from a step of this job")
     tab.page.get_by_label("Question").fill("otherwise")
     tab.page.keyboard.press("Control+Enter")

@@ -109,7 +109,8 @@ export function open(place, me) {
 
   async function loadData(name) {
     datas.set(name, undefined);
-    datas.set(name, await get(`${path}/images/${encodeURIComponent(name)}`).catch(() => null));
+    const json = await get(`${path}/images/${encodeURIComponent(name)}`).catch(() => null);
+    datas.set(name, typeof json === "object" ? json : null);
     place.changed();
   }
 

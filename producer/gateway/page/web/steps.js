@@ -105,18 +105,15 @@ function drawDisplay(display, step, shown) {
   return [display.text && h("pre", { class: "output" }, long(display.text, step.key)), pages.map((part) => drawPage(part, shown))];
 }
 
-const charts = new WeakMap(); // by their JSON
-
 // Nothing, when it is a chart that this page cannot draw.
 function drawChart(part, { data }) {
   const json = data(part.name);
   if (json === undefined) return h("p", { key: part.name, class: "note" }, t("Loading…"));
   if (json === null) return null;
-  if (!charts.has(json)) {
+  return once(json, part.mime, () => {
     const chart = readChart(part.mime, json);
-    charts.set(json, chart && dataChart(chart));
-  }
-  return charts.get(json);
+    return chart && dataChart(chart);
+  });
 }
 
 // The frame has no rights: it is of another origin, and the gateway lets it reach no address.
