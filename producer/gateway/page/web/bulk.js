@@ -64,7 +64,7 @@ export function bulk(query, changed, done) {
 
   function draw() {
     return [
-      h("p", { class: "bar", key: "bulk" }, Object.entries(ACTS).map(([verb, { name }]) => h("button", { type: "button", key: verb, disabled: Boolean(stage?.running), onclick: () => find(verb) }, t(name)))),
+      h("p", { class: "bar", key: "bulk" }, Object.entries(ACTS).map(([verb, { name }]) => h("button", { type: "button", key: verb, "aria-disabled": String(Boolean(stage?.running)), onclick: () => stage?.running || find(verb) }, t(name)))),
       stage?.text && h("p", { class: "told", role: "status", key: "told" }, foreign(stage.text)),
       stage?.running && h("p", { class: "note", role: "status", key: "runs" }, t("{} of {}", count(stage.at), count(stage.ids.length))),
       stage?.ids && !stage.running && question(t(ACTS[stage.verb].ask, count(stage.ids.length)), t(ACTS[stage.verb].name), () => run(stage), () => show(null)),

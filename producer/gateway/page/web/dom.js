@@ -19,7 +19,10 @@ export function h(tag, props, ...children) {
 }
 
 export function render(parent, ...described) {
+  const focused = document.activeElement;
   patchChildren(parent, flat(described));
+  // A browser takes the focus from what is moved.
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
 }
 
 function flat(described) {
@@ -39,15 +42,18 @@ function patchChildren(parent, described) {
     const key = past.get(node)?.props.key;
     if (key !== undefined) byKey.set(key, node);
   }
+  // What is gone goes first: else all behind it would be moved.
+  const kept = new Set(described.map((one) => one.props?.key));
+  for (const [key, node] of byKey) if (!kept.has(key)) node.remove();
   let next = parent.firstChild;
   for (const one of described) {
     let node = next;
     const key = one.props?.key;
     if (key !== undefined) node = byKey.get(key) ?? null;
     else while (node && past.get(node)?.props.key !== undefined) node = node.nextSibling;
-    const kept = node && patchNode(node, one) ? node : make(one, parent);
-    if (kept === next) next = next.nextSibling;
-    else parent.insertBefore(kept, next);
+    const now = node && patchNode(node, one) ? node : make(one, parent);
+    if (now === next) next = next.nextSibling;
+    else parent.insertBefore(now, next);
   }
   while (next) {
     const gone = next;

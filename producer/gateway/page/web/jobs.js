@@ -95,14 +95,14 @@ export function open(place, me) {
       form(filters, me, submit),
       h(
         "p",
-        { class: "bar" },
+        { key: "live", class: "bar" },
         h("button", { type: "button", "aria-pressed": String(paused), onclick: pause }, paused ? t("Go on") : t("Pause")),
         h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : t("Live.")),
       ),
       fault(failure),
       all && all.draw(),
       table(pages.flat(), filters.tenant === "*"),
-      next && h("p", {}, h("button", { type: "button", onclick: more }, t("More"))),
+      next && h("p", { key: "more" }, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
       closed = true;
@@ -144,7 +144,7 @@ function table(jobs, hasTenants) {
   if (jobs.length === 0) return h("p", { class: "note" }, t("No jobs."));
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": t("Jobs") },
+    { key: "table", class: "scroll", tabindex: "0", role: "region", "aria-label": t("Jobs") },
     h(
       "table",
       { class: "jobs" },

@@ -62,7 +62,7 @@ export function openList(list, place, may) {
       list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
       fault(seen.fault),
       fault(seen.refusal),
-      seen.note && h("p", { class: "told", role: "status" }, text(seen.note)),
+      seen.note && h("p", { key: "told", class: "told", role: "status" }, text(seen.note)),
       seen.asked && ask(seen.asked),
       seen.answer ? table(list, list.rows(seen.answer), may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
     ],
@@ -87,11 +87,11 @@ function table(list, rows, press) {
   const acts = press && list.actions.length > 0;
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": t(list.title) },
+    { key: "table", class: "scroll", tabindex: "0", role: "region", "aria-label": t(list.title) },
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind]) => h("th", { scope: "col", class: kind }, name && t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
+      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind]) => h("th", { scope: "col", class: kind }, t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
       h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
     ),
   );

@@ -125,7 +125,7 @@ const sessions = {
     ["Variables", (session) => (session.unsaved ? t("not kept: {}", session.unsaved) : bytes(session.picture_bytes)), "number"],
     ["Used", (session) => ago(session.updated_ms)],
     ["Last job", (session) => job(session.job)],
-    ["", (session) => !session.closed && h("a", { href: `#/ask?${new URLSearchParams({ session: session.name })}` }, t("Continue"))],
+    ["Continue", (session) => !session.closed && h("a", { href: `#/ask?${new URLSearchParams({ session: session.name })}` }, t("Continue"))],
   ],
   actions: [
     {

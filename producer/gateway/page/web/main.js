@@ -101,7 +101,10 @@ function draw() {
   asked = true;
   requestAnimationFrame(() => {
     asked = false;
+    const focused = document.activeElement;
     render(document.body, frame());
+    // What had the focus is gone: then the view has it, not the whole document.
+    if (!focused.isConnected) document.getElementById("view").focus();
     document.title = view ? `${view.title()} · quern` : "quern";
   });
 }

@@ -50,7 +50,7 @@ function table(token, picture) {
   return h(
     "div",
     { class: "scroll" },
-    h("table", {}, h("thead", {}, h("tr", {}, token.header.map((one, i) => cell("th", one, i)))), h("tbody", {}, token.rows.map((row) => h("tr", {}, row.map((one, i) => cell("td", one, i)))))),
+    h("table", {}, h("thead", {}, h("tr", {}, token.header.map((one, i) => cell(one.text ? "th" : "td", one, i)))), h("tbody", {}, token.rows.map((row) => h("tr", {}, row.map((one, i) => cell("td", one, i)))))),
   );
 }
 

@@ -4,12 +4,25 @@ import { foreign } from "./format.js";
 import { t } from "./words.js";
 
 // text: may have names of others in it; yes: the words of the button that does it.
+// When it is answered, the focus goes back to what had it before; Escape says no.
 export function question(text, yes, run, forget) {
   return h(
     "div",
-    { class: "question", role: "alertdialog", "aria-label": text },
+    { key: "question", class: "question", role: "alertdialog", "aria-label": text, onkeydown: (event) => event.key === "Escape" && leave(forget) },
     h("p", {}, foreign(text)),
-    h("button", { type: "button", onclick: run, shown: (node) => node.focus() }, yes),
-    h("button", { type: "button", onclick: forget }, t("No")),
+    h("button", { type: "button", onclick: () => leave(run), shown }, yes),
+    h("button", { type: "button", onclick: () => leave(forget) }, t("No")),
   );
+}
+
+let before = null; // had the focus when the question came
+
+function shown(yes) {
+  before = document.activeElement;
+  yes.focus();
+}
+
+function leave(act) {
+  if (before?.isConnected) before.focus();
+  act();
 }
