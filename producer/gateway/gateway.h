@@ -40,6 +40,7 @@ struct gateway {
     uint64_t blob_bytes; /* in memory, see native/blob_memory.h */
     unsigned char link_secret[LINK_SECRET_BYTES]; /* of link_secret.h */
     uint64_t link_secret_until; /* the loop's clock: then it is asked anew */
+    bool is_replaying;          /* of native/replay.c */
     bool draining;              /* no more work is wanted: readyz says so */
 };
 

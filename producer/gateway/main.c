@@ -58,11 +58,11 @@ static void on_drained(void *owner)
     gateway->server = NULL;
     access_free(gateway->access);
     left_jobs_free(gateway->left_jobs);
+    gateway->left_jobs = NULL; /* calls that are on their way end later */
     followers_free(gateway->followers);
     work_free(gateway->work);
     model_list_free(gateway->models);
     fleet_links_free(gateway->links);
-    submits_free(gateway->submits);
     alarm_free(process->watchdog);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&process->signals[i], NULL);
@@ -272,6 +272,7 @@ static void process_serve(struct process *process)
     log_gather(&process->loop, &turn);
     open_parts(process);
     uv_run(&process->loop, UV_RUN_DEFAULT);
+    submits_free(process->gateway.submits);
     uv_close((uv_handle_t *)&turn, NULL);
     uv_run(&process->loop, UV_RUN_DEFAULT);
     uv_loop_close(&process->loop);

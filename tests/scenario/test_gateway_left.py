@@ -158,3 +158,75 @@ def test_what_waits_for_the_library_may_be_lost(stack):
         assert waits.getresponse().status == 503
         wait_until(lambda: gateway.call("GET", "/readyz")[0] == 200)
         gateway.drain()
+
+
+def turn_free(gateway, id):
+    ask = {"input": "b", "conversation": id, "background": True}
+    return lambda: gateway.json("POST", "/v1/responses", ask)[0] == 200
+
+
+@pytest.mark.parametrize("step", [b"PEXPIRE", b"HEXISTS"])
+def test_a_turn_is_given_back_when_its_client_goes_before_the_submit(stack, gateway, far, way, step):
+    id = make(gateway)["id"]
+    stack.model.script([{"text": "one"}])
+    way.hold(step)
+    connection = leave(far, {"input": "a", "conversation": id})
+    assert way.held.wait(PATIENCE_S)
+    connection.close()
+    far.call("GET", "/livez")
+    way.let_go()
+    wait_until(turn_free(gateway, id), timeout=PATIENCE_S / 2, what="the turn")
+
+
+def test_a_repeat_whose_client_goes_leaves_no_job(stack, far, way):
+    before = jobs(stack)
+    stack.model.script(LONG)
+    first = leave(far, {"input": "r"}, **{"X-Stainless-Retry-Count": "0"})
+    [job] = wait_until(lambda: jobs(stack) - before, what="the job")
+    first.close()
+    way.hold(b":asked:")
+    again = leave(far, {"input": "r"}, **{"X-Stainless-Retry-Count": "1"})
+    assert way.held.wait(PATIENCE_S)
+    again.close()
+    far.call("GET", "/livez")
+    way.let_go()
+    wait_until(lambda: stack.state(job) == "cancelled", what="its end")
+
+
+def test_a_key_of_a_native_job_is_no_response(stack, gateway):
+    key = {**KEY, "idempotency_key": "native"}
+    job = {"kind": "code", "cells": ["1"], "queue": "nobody"}
+    assert gateway.json("POST", "/v1/jobs", job, **key)[0] == 201
+    body = {"input": "a", "background": True}
+    status, answer = gateway.json("POST", "/v1/responses", body, **key)
+    assert (status, answer["error"]["code"]) == (409, "idempotency_key_reused"), answer
+
+
+def test_a_purged_response_left_nothing(stack, gateway):
+    """Its result lives for an hour, and its conversation goes on after that."""
+    given = [{"role": "user", "content": "a"}]
+    id = make(gateway, items=given)["id"]
+    stack.call("queue_set", "default", "paused", 1)
+    waits = create(gateway, input="b", conversation=id, background=True)
+    gateway.json("POST", "/v1/queues/default/purge")
+    stack.call("queue_set", "default", "paused", "")
+    wait_until(lambda: stack.state(job_of(waits)) == "cancelled", what="its end")
+    stack.db.delete(f"{ROOT}result:{job_of(waits)}")
+    stack.model.script([{"text": "one"}])
+    assert create(gateway, input="c", conversation=id)["status"] == "completed"
+
+
+@pytest.mark.parametrize("path, body", [
+    ("/v1/responses", {"input": "a"}), ("/v1/librechat/exec", {"lang": "py", "code": "1"}),
+])
+def test_a_gateway_ends_while_a_submit_is_on_its_way(stack, path, body):
+    with HeldRedis(stack.redis.socket) as way, Gateway(way.url, **GATEWAY) as gateway:
+        gateway.ready()
+        way.hold(b"quern_v1_submit")
+        connection = gateway.connection()
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), headers)
+        assert way.held.wait(PATIENCE_S)
+        connection.close()
+        gateway.call("GET", "/livez")
+        gateway.drain()

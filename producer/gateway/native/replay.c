@@ -6,7 +6,7 @@
  * What a conversation is, only the consumer's room knows; quern-replay comes
  * from there. It reads what models have written, so it runs as a process of its
  * own, with no variables but the operator's prompts, for at most REPLAY_MS and
- * as long as it says no more than MOST_SAID. */
+ * as long as it says no more than MOST_SAID; one at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,22 +29,28 @@
 #include "producer/gateway/native/native.h"
 #include "schemas/message/buf.h"
 
-enum { REPLAY_MS = 20 * 1000, MOST_SAID = 64 << 20 };
+enum {
+    REPLAY_MS = 5000,
+    MOST_SAID = 16 << 20,
+    MOST_DIFF = 64 << 10,
+};
 
 /* What the thread reads and writes. */
 struct replay_state {
     char id[ID_LEN + 1];
     struct quern_error error;
+    struct gateway *gateway;
     bool known;        /* the job was recorded; else error */
-    struct err failed; /* of what comes then; ERR_NONE: said is a line */
-    struct buf said;
+    struct err failed; /* of what comes then */
+    json_t *said;      /* what quern-replay has said; NULL: nothing */
 };
 
 static void replay_free(void *state)
 {
     struct replay_state *replay = state;
 
-    buf_finish(&replay->said);
+    replay->gateway->is_replaying = false;
+    json_decref(replay->said);
     free(replay);
 }
 
@@ -77,6 +84,7 @@ static bool start(pid_t *child, int input, int output)
     char *const argv[] = { name, json, file, NULL };
     const char *folder = getenv("QUERN_PROMPTS");
     char *const env[] = { folder ? prompts : NULL, NULL };
+    const struct rlimit most = { REPLAY_MS / 1000, REPLAY_MS / 1000 };
     posix_spawn_file_actions_t actions;
 
     replay_program_find(program);
@@ -89,7 +97,10 @@ static bool start(pid_t *child, int input, int output)
     posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     errno = posix_spawnp(child, program, &actions, NULL, argv, env);
     posix_spawn_file_actions_destroy(&actions);
-    return errno == 0;
+    if (errno != 0)
+        return false;
+    prlimit(*child, RLIMIT_CPU, &most, NULL); /* also when we are killed */
+    return true;
 }
 
 static uint64_t now_ms(void)
@@ -149,8 +160,7 @@ static bool judge(const char *text, size_t size, struct buf *said,
         close(ends[1]);
     if (started) {
         good = hear(ends[0], said, err);
-        if (!good)
-            kill(child, SIGKILL);
+        kill(child, SIGKILL); /* it has ended, or must */
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
     }
@@ -159,16 +169,35 @@ static bool judge(const char *text, size_t size, struct buf *said,
     return good;
 }
 
+/* Both sides are in Redis and in the diff, of which the beginning is enough. */
+static json_t *verdict_of(struct view line)
+{
+    json_t *said = json_loadb(line.len > 0 ? line.data : "", line.len, 0, NULL);
+    json_t *difference = json_object_get(said, "first_difference");
+    const char *diff = json_string_value(json_object_get(difference, "diff"));
+
+    json_object_del(difference, "recorded");
+    json_object_del(difference, "replayed");
+    if (diff && strlen(diff) > MOST_DIFF) {
+        struct view head = view_head(view_of(diff), MOST_DIFF);
+
+        json_object_set_new(difference, "diff",
+                            json_stringn(head.data, head.len));
+    }
+    return said;
+}
+
 static void replay_run(void *state, struct quern *quern)
 {
+    CLEANUP(buf_finish) struct buf said = { .max = MOST_SAID };
     struct replay_state *replay = state;
     char *text = NULL;
     size_t size;
 
     replay->known =
         quern_record(quern, replay->id, &text, &size, &replay->error);
-    if (replay->known)
-        judge(text, size, &replay->said, &replay->failed);
+    if (replay->known && judge(text, size, &said, &replay->failed))
+        replay->said = verdict_of(buf_view(&said));
     free(text);
 }
 
@@ -189,38 +218,34 @@ static void refuse_said(struct api_request *request, const json_t *said)
 static void replay_done(struct api_request *request)
 {
     struct replay_state *replay = request->state;
-    json_t *said, *difference;
 
-    if (!replay->known) {
+    if (!replay->known)
         api_request_refuse_error(request, &replay->error);
-        return;
-    }
-    if (replay->failed.kind != ERR_NONE) {
+    else if (replay->failed.kind != ERR_NONE)
         api_request_refuse(request, &replay->failed);
-        return;
-    }
-    said = json_loadb(replay->said.data ? replay->said.data : "",
-                      replay->said.len, 0, NULL);
-    if (json_is_boolean(json_object_get(said, "equal"))) {
-        /* Both sides are in Redis and in the diff. */
-        difference = json_object_get(said, "first_difference");
-        json_object_del(difference, "recorded");
-        json_object_del(difference, "replayed");
-        api_request_json(request, 200, said);
-        return;
-    }
-    refuse_said(request, said);
-    json_decref(said);
+    else if (json_is_boolean(json_object_get(replay->said, "equal")))
+        api_request_json(request, 200, json_incref(replay->said));
+    else
+        refuse_said(request, replay->said);
 }
 
 static void replay_found(struct api_request *request, const redisReply *facts)
 {
-    struct replay_state *replay = calloc(1, sizeof(*replay));
+    struct replay_state *replay;
+    struct err err;
 
     (void)facts;
+    if (request->gateway->is_replaying) {
+        err_set(&err, ERR_RETRY, "work_full",
+                "another job is replayed just now: one at a time");
+        api_request_refuse(request, &err);
+        return;
+    }
+    replay = calloc(1, sizeof(*replay));
     if (!replay)
         abort();
-    buf_init(&replay->said, MOST_SAID);
+    replay->gateway = request->gateway;
+    replay->gateway->is_replaying = true;
     view_copy(replay->id, sizeof(replay->id), request->params[0]);
     request->state = replay;
     request->state_free = replay_free;

@@ -54,12 +54,16 @@ void conversation_log_id(char id[CONVERSATION_ID_BYTES],
              response + strlen("resp_"));
 }
 
+static struct key log_key_of(const struct gateway *gateway,
+                             const struct conversation_log *log)
+{
+    return names_conversation(&gateway->names, log->partition,
+                              view_of(log->uuid));
+}
+
 static struct key log_key(const struct api_request *request)
 {
-    const struct conversation_log *log = request->conversation;
-
-    return names_conversation(&request->gateway->names, log->partition,
-                              view_of(log->uuid));
+    return log_key_of(request->gateway, request->conversation);
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -194,6 +198,11 @@ static void on_turn_result(struct api_request *request, const redisReply *reply)
     struct view bytes = reply_view(reply);
     struct result result;
 
+    if (bytes.len == 0 && !log->has_begun) {
+        log->at--; /* its queue was purged, it has left nothing */
+        look_at_turn(request);
+        return;
+    }
     if (bytes.len == 0 ||
         !message_decode(&schema_result, bytes, &result, &arena, NULL)) {
         log->is_gone = true;
@@ -242,7 +251,8 @@ static void on_turn_state(struct api_request *request, const redisReply *reply)
 {
     struct conversation_log *log = request->conversation;
     const char *job = log->values[log->at - 1];
-    struct view state = reply_view(reply);
+    bool whole = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+    struct view state = whole ? reply_view(reply->element[0]) : VIEW("");
     struct key key = names_result(&request->gateway->names, view_of(job));
     struct command command;
 
@@ -256,6 +266,7 @@ static void on_turn_state(struct api_request *request, const redisReply *reply)
         look_at_turn(request);
         return;
     }
+    log->has_begun = reply_number(reply->element[1]) > 0;
     command_init(&command, "GET");
     command_add(&command, key_view(&key));
     api_request_call(request, log->partition, &command, on_turn_result);
@@ -280,9 +291,10 @@ static void look_at_turn(struct api_request *request)
         return;
     }
     key = names_job(&request->gateway->names, value);
-    command_init(&command, "HGET");
+    command_init(&command, "HMGET");
     command_add(&command, key_view(&key));
     command_add_text(&command, "state");
+    command_add_text(&command, "attempts");
     api_request_call(request, log->partition, &command, on_turn_state);
     command_finish(&command);
 }
@@ -320,16 +332,16 @@ void conversation_log_take(struct api_request *request, struct view value,
     command_finish(&command);
 }
 
-void conversation_log_release(const struct api_request *request)
+void conversation_log_release(struct gateway *gateway,
+                              const struct conversation_log *log)
 {
-    const struct conversation_log *log = request->conversation;
-    struct key key = log_key(request);
+    struct key key = log_key_of(gateway, log);
     struct command command;
 
     command_init(&command, "HDEL");
     command_add(&command, key_view(&key));
     command_add_uint(&command, log->turns + 1);
-    fleet_links_tell(request->gateway->links, log->partition, &command,
+    fleet_links_tell(gateway->links, log->partition, &command,
                      "a turn that is given back");
     command_finish(&command);
 }
@@ -343,7 +355,8 @@ static void on_tenant_there(struct api_request *request,
         log->done(request);
         return;
     }
-    conversation_log_release(request); /* and with it what is left */
+    conversation_log_release(request->gateway,
+                             log); /* and with it what is left */
     openai_refuse(request, 404, "not_found", "conversation",
                   "the conversation has been deleted meanwhile");
 }

@@ -40,6 +40,7 @@ struct conversation_log {
     char blob[65];      /* the head: all messages of the turns that have
                            ended; "": there are none */
     char container[65]; /* the session of the head's job; "": it had none */
+    bool has_begun;     /* the job of the turn that is looked at */
     bool busy;          /* the last turn's job has not ended */
     bool is_gone;       /* the head is not kept any more: nobody can go on */
     void (*done)(struct api_request *request);
@@ -66,7 +67,8 @@ void conversation_log_take(struct api_request *request, struct view value,
                            api_request_reply *done);
 /* Gives back a turn that was taken for a job that is not submitted after all.
  * Nobody waits for it. */
-void conversation_log_release(const struct api_request *request);
+void conversation_log_release(struct gateway *gateway,
+                              const struct conversation_log *log);
 /* After a turn was taken: keeps the conversation for as long as a response,
  * then done. What others write to it meanwhile stays; when they have deleted
  * it, the request is refused. */

@@ -17,9 +17,13 @@ static void creation_free(void *state)
 {
     struct creation *creation = state;
 
-    if (creation->may_run && !creation->asked.background)
-        left_jobs_add(creation->kept.gateway->left_jobs,
-                      view_of(creation->draft.id.text), &creation->repeat);
+    struct gateway *gateway = creation->gateway;
+
+    if (creation->may_run && creation->asked.job && !creation->asked.background)
+        left_jobs_add(gateway->left_jobs, view_of(creation->id.text),
+                      &creation->repeat);
+    if (creation->took_turn && !creation->is_sent)
+        conversation_log_release(gateway, &creation->log);
     kept_response_finish(&creation->kept);
     chat_request_finish(&creation->chat);
     kept_response_finish(&creation->referred);
@@ -357,6 +361,7 @@ void creation_begin(struct api_request *request, bool is_chat)
     creation = calloc(1, sizeof(*creation));
     if (!creation)
         abort();
+    creation->gateway = request->gateway;
     creation->is_chat = is_chat;
     creation->partition = partition;
     creation->asked_text.max = SIZE_MAX;

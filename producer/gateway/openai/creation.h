@@ -24,6 +24,7 @@
  * openai_show(). */
 struct creation {
     struct kept_response kept;
+    struct gateway *gateway;
     bool is_chat;             /* a chat completion */
     struct chat_request chat; /* of it; else zeros */
     struct response_request asked;
@@ -36,7 +37,8 @@ struct creation {
     struct conversation_log log; /* of the conversation that it adds to */
     bool has_turn;               /* and the turn is taken */
     bool fresh, existed;
-    bool may_run; /* the job is submitted, or may be, and is nobody's yet */
+    bool may_run;            /* the job stands, or may, and is nobody's yet */
+    bool took_turn, is_sent; /* of the conversation; the submit, after that */
     struct quern_id id;
     struct repeat repeat;
     char *key;       /* of the header Idempotency-Key; owned; NULL: none */

@@ -165,11 +165,15 @@ static void on_locked_standing(struct api_request *request,
     struct creation *creation = request->state;
     struct view id = reply_view(reply);
 
-    view_copy(creation->id.text, sizeof(creation->id.text), id);
-    if (id_parse(id, NULL))
+    if (id_parse(id, NULL)) {
+        view_copy(creation->id.text, sizeof(creation->id.text), id);
         creation_answer_standing(request);
-    else
-        refuse_locked(request);
+    } else {
+        /* The turn may be of its first time, whose job never came: a client
+         * sends it once more. */
+        openai_refuse(request, 409, "conversation_locked", "conversation",
+                      "another response adds to the conversation just now");
+    }
 }
 
 void creation_answer_locked(struct api_request *request)

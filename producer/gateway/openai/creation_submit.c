@@ -74,13 +74,16 @@ static json_t *asked_json(const struct creation *creation)
 /* ------------------------------------------ a job that an earlier try has made
  */
 
-/* Whether this is what an earlier request with the same key has asked. */
+/* Whether this is what an earlier request with the same key has asked; one of a
+ * gateway that kept no SHA-256 is taken for it. kept: NULL: the key is that of
+ * a job of another API. */
 static bool is_asked_again(const struct creation *creation, const json_t *kept)
 {
     const char *sha256 = json_string_value(json_object_get(kept, "sha256"));
 
-    return !sha256 || creation->sha256[0] == '\0' ||
-           strcmp(sha256, creation->sha256) == 0;
+    if (!creation->key)
+        return true;
+    return kept && (!sha256 || strcmp(sha256, creation->sha256) == 0);
 }
 
 /* What the earlier try has kept; else what this one would have. */
@@ -111,8 +114,8 @@ static void release_turn(struct api_request *request)
     struct creation *creation = request->state;
 
     if (creation->has_turn)
-        conversation_log_release(request);
-    creation->has_turn = false;
+        conversation_log_release(request->gateway, &creation->log);
+    creation->has_turn = creation->took_turn = false;
 }
 
 void creation_answer_standing(struct api_request *request)
@@ -122,7 +125,7 @@ void creation_answer_standing(struct api_request *request)
     struct key key = names_asked(&request->gateway->names, id);
 
     creation->existed = true;
-    creation->may_run = false;
+    creation->may_run = creation->repeat.is_noted;
     if (strcmp(creation->id.text, creation->draft.id.text) != 0)
         release_turn(request);
     repeat_note(&creation->repeat, request->gateway, id);
@@ -159,6 +162,7 @@ static void refuse_submitted(struct api_request *request, const struct err *why)
         snprintf(creation->refused.code, sizeof(creation->refused.code),
                  "rate_limit_exceeded");
     creation->may_run = strcmp(why->code, "unknown_outcome") == 0;
+    creation->is_sent = creation->may_run;
     if (!creation->may_run && creation->repeated.text[0] != '\0') {
         key = names_job(&request->gateway->names,
                         view_of(creation->repeated.text));
@@ -191,7 +195,7 @@ static void submit_draft(struct api_request *request)
 {
     struct creation *creation = request->state;
 
-    creation->may_run = true;
+    creation->may_run = creation->is_sent = true;
     submits_add(request, &creation->draft, on_submitted);
 }
 
@@ -201,6 +205,7 @@ static void on_turn_taken(struct api_request *request, const redisReply *reply)
 
     creation->has_turn =
         reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    creation->took_turn = creation->has_turn;
     if (creation->has_turn)
         conversation_log_keep(request, submit_draft);
     else
@@ -236,6 +241,8 @@ static void keep_asked(struct api_request *request)
     if (creation->asked.store) {
         json_add_text(&creation->asked_text, asked);
         submit->asked_ttl_ms = request->gateway->settings.response_ttl_ms;
+        if (submit->asked_ttl_ms < DAY_MS) /* not longer than the SHA-256 */
+            submit->idempotency_ttl_ms = submit->asked_ttl_ms;
     } else if (creation->key) { /* for is_asked_again() alone */
         buf_printf(&creation->asked_text, "{\"sha256\":\"%s\"}",
                    creation->sha256);

@@ -117,7 +117,7 @@ void left_jobs_add(struct left_jobs *jobs, struct view job,
 {
     struct left_job *left;
 
-    if (repeat->has_key)
+    if (!jobs || repeat->has_key)
         return;
     left = calloc(1, sizeof(*left));
     if (!left)

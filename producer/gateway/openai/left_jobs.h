@@ -13,7 +13,8 @@ struct left_jobs *left_jobs_new(struct gateway *gateway);
 /* Jobs that are still left go on. Accepts NULL. */
 void left_jobs_free(struct left_jobs *jobs);
 
-/* Copies repeat. The job may never have been submitted. */
+/* Copies repeat. The job may never have been submitted. jobs: NULL: the gateway
+ * ends, and nothing is done. */
 void left_jobs_add(struct left_jobs *jobs, struct view job,
                    const struct repeat *repeat);
 
