@@ -126,6 +126,7 @@ def test_a_summary_takes_the_place_of_what_is_left_out(stack, quern, tmp_path):
     assert types.count("turn.started") == types.count("message.completed") == 9
     assert types.index("history.summarised") == types.index("history.summarising") + 1
     [told] = events(stack, job, "history.summarised")
+    assert told.pop("usage")["output_tokens"] > 0
     assert told == {"turn": at[0] + 1, "text": SUMMARY}
     heard = "".join(e.get("text", "") for e in events(stack, job, "message.delta"))
     assert SUMMARY not in heard
