@@ -5,7 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from gateway import Gateway
 from pypi import python_with
+from servers import free_ports
+from tab import Tab
 
 PLAYWRIGHT = "playwright==1.65.2"
 WHERE = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -34,3 +37,17 @@ def browser():
         browser = launch(playwright)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def gateway(stack):
+    """On a port that it has again when it begins again."""
+    with Gateway(stack.redis.url, port=free_ports(1)[0]) as gateway:
+        yield gateway.ready()
+        gateway.drain()
+
+
+@pytest.fixture
+def tab(browser, gateway):
+    with Tab(browser, f"http://127.0.0.1:{gateway.port}") as tab:
+        yield tab

@@ -9,10 +9,8 @@ import time
 import zlib
 
 import pytest
-from gateway import Gateway
-from servers import free_ports, wait_until
+from servers import wait_until
 from stack import Stack
-from tab import Tab
 from worker import TakenJob
 
 CALLS = 3330
@@ -34,19 +32,11 @@ def stack():
         yield stack
 
 
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, port=free_ports(1)[0]) as gateway:
-        yield gateway.ready()
-        gateway.drain()
-
-
 @pytest.fixture
-def tab(browser, gateway):
-    with Tab(browser, f"http://127.0.0.1:{gateway.port}") as tab:
-        tab.expected = ("404",)  # what was asked is not kept without a journal
-        tab.page.add_init_script(WATCH)
-        yield tab
+def tab(tab):
+    tab.expected = ("404",)  # what was asked is not kept without a journal
+    tab.page.add_init_script(WATCH)
+    return tab
 
 
 def calls(count):

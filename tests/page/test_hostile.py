@@ -46,18 +46,10 @@ def stack():
         yield stack
 
 
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, port=free_ports(1)[0]) as gateway:
-        yield gateway.ready()
-        gateway.drain()
-
-
 @pytest.fixture
-def tab(browser, gateway):
-    with Tab(browser, f"http://127.0.0.1:{gateway.port}") as tab:
-        tab.page.on("dialog", lambda dialog: tab.faults.append(dialog.message))
-        yield tab
+def tab(tab):
+    tab.page.on("dialog", lambda dialog: tab.faults.append(dialog.message))
+    return tab
 
 
 def check(tab):

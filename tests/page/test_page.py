@@ -48,19 +48,6 @@ def stack():
         yield stack
 
 
-@pytest.fixture(scope="module")
-def gateway(stack):
-    with Gateway(stack.redis.url, port=free_ports(1)[0]) as gateway:
-        yield gateway.ready()
-        gateway.drain()
-
-
-@pytest.fixture
-def tab(browser, gateway):
-    with Tab(browser, f"http://127.0.0.1:{gateway.port}") as tab:
-        yield tab
-
-
 def short(id):
     """As the list of jobs shows it."""
     return f"{id[:13]}…{id[-6:]}"
