@@ -1,8 +1,11 @@
 """quern-gateway for operators: queues, workers, dead jobs, schedules, sessions."""
 
+import concurrent.futures
 import json
+import shutil
 
 import pytest
+import servers
 from gateway import Gateway
 from servers import wait_until
 from stack import ROOT, call_of, job_id
@@ -167,6 +170,32 @@ def test_a_job_is_replayed(gateway, stack):
     stack.db.delete(f"{ROOT}body:{job}")
     assert gateway.refusal("GET", path)[1] == "expired"
     assert gateway.refusal("GET", f"/v1/jobs/{job_id()}/replay")[0] == 404
+
+
+@pytest.mark.parametrize("program, status, code", [
+    ("exit 3", 500, "internal"),
+    ("exec sleep 60 >&- 2>&-", 500, "internal"),  # the request does not wait for it
+    ("head -c 20000000 /dev/zero", 400, "too_large"),
+    ("exec sleep 60", 400, "too_slow"),
+])
+def test_a_replay_is_bounded(monkeypatch, tmp_path, stack, program, status, code):
+    """Whatever the program beside the gateway does; and there is one at a time."""
+    (tmp_path / "bin").mkdir()
+    shutil.copy(servers.binary("quern-gateway"), tmp_path / "bin")
+    script = tmp_path / "bin" / "quern-replay"
+    script.write_text(f"#!/bin/sh\n{program}\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(servers, "BUILD", str(tmp_path))
+    with Gateway(stack.redis.url) as gateway:
+        job, _ = run(gateway.ready(), stack, kind="code", cells=["1"])
+        path = f"/v1/jobs/{job}/replay"
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = [pool.submit(gateway.refusal, "GET", path) for _ in range(2)]
+            answers = {one.result()[:2] for one in asked}
+        assert (status, code) in answers <= {(status, code), (503, "work_full")}
+        if code == "too_slow":
+            assert len(answers) == 2
+        gateway.drain()
 
 
 def listed(gateway, query):

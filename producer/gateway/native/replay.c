@@ -118,26 +118,22 @@ static bool hear(int output, struct buf *said, struct err *err)
     struct pollfd polled = { .fd = output, .events = POLLIN };
     char piece[16384];
 
-    while ((now = now_ms()) < until) {
+    while ((now = now_ms()) < until && buf_ok(said)) {
         ssize_t got;
 
         if (poll(&polled, 1, (int)(until - now)) <= 0)
             continue;
         got = read(output, piece, sizeof(piece));
         if (got == 0)
-            return buf_ok(said) ||
-                   err_set(err, ERR_REJECT, "too_large",
-                           "the difference has more than %d bytes", MOST_SAID);
+            return true;
         if (got > 0)
             buf_append(said, piece, (size_t)got);
-        if (!buf_ok(said))
-            until = 0;
     }
-    if (!buf_ok(said))
-        return err_set(err, ERR_REJECT, "too_large",
-                       "the difference has more than %d bytes", MOST_SAID);
-    return err_set(err, ERR_REJECT, "too_slow",
-                   "the replay took more than %d s", REPLAY_MS / 1000);
+    return buf_ok(said)
+               ? err_set(err, ERR_REJECT, "too_slow",
+                         "the replay took more than %d s", REPLAY_MS / 1000)
+               : err_set(err, ERR_REJECT, "too_large",
+                         "the verdict has more than %d bytes", MOST_SAID);
 }
 
 static bool judge(const char *text, size_t size, struct buf *said,

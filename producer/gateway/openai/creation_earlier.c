@@ -153,9 +153,9 @@ static void on_talk_messages(struct api_request *request,
         refuse_gone(request);
 }
 
-static void refuse_locked(struct api_request *request)
+static void refuse_locked(struct api_request *request, unsigned int status)
 {
-    openai_refuse(request, 400, "conversation_locked", "conversation",
+    openai_refuse(request, status, "conversation_locked", "conversation",
                   "another response adds to the conversation just now");
 }
 
@@ -165,15 +165,14 @@ static void on_locked_standing(struct api_request *request,
     struct creation *creation = request->state;
     struct view id = reply_view(reply);
 
-    if (id_parse(id, NULL)) {
-        view_copy(creation->id.text, sizeof(creation->id.text), id);
-        creation_answer_standing(request);
-    } else {
-        /* The turn may be of its first time, whose job never came: a client
-         * sends it once more. */
-        openai_refuse(request, 409, "conversation_locked", "conversation",
-                      "another response adds to the conversation just now");
+    if (!id_parse(id, NULL)) {
+        /* The turn may be of this request's first time, whose job never came:
+         * clients repeat what was answered by 409. */
+        refuse_locked(request, 409);
+        return;
     }
+    view_copy(creation->id.text, sizeof(creation->id.text), id);
+    creation_answer_standing(request);
 }
 
 void creation_answer_locked(struct api_request *request)
@@ -182,7 +181,7 @@ void creation_answer_locked(struct api_request *request)
     struct command command;
 
     if (!creation->key) {
-        refuse_locked(request);
+        refuse_locked(request, 400);
         return;
     }
     submits_ask_standing(&command, request->gateway, creation->partition,
