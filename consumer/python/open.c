@@ -26,6 +26,7 @@ static enum pace begin_restoring(struct python_session *session,
     restore->cells_due = true;
     restore->cell_at = 0;
     run_lose_session(session);
+    run_note_reruns(session);
     if (session->request.verb == SESSION_READ) {
         struct err why;
         err_set(&why, ERR_REJECT, "session_failed",
@@ -548,6 +549,7 @@ enum pace restore_cell_landed(void *owner)
     if (session->exchange.answer.kind != ERR_NONE)
         return session_fail(session, &session->exchange.answer);
     session->restore.cell_at++;
-    run_count_fresh(session);
+    if (session->exchange.fresh) /* else it had ended before it was sent */
+        run_note_reruns(session);
     return session_next(session);
 }

@@ -55,12 +55,11 @@ void run_count_rerun(struct python_session *session, const struct cell *cell)
     session->run.rerun_killed += cell->state == CELL_ROLLED_BACK;
 }
 
-void run_count_fresh(struct python_session *session)
+void run_note_reruns(struct python_session *session)
 {
-    if (!session->exchange.fresh)
-        return;
-    session->run.rerun++;
-    worsen(&session->run, LOSS_RERUN);
+    session->run.rerun = session->request.earlier.count;
+    if (session->run.rerun > 0)
+        worsen(&session->run, LOSS_RERUN);
 }
 
 /* Says how the session was lost, and what was done about it. */

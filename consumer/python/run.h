@@ -54,9 +54,9 @@ enum pace run_give_up(struct python_session *session);
 
 /* An earlier cell has ended with that outcome. */
 void run_count_rerun(struct python_session *session, const struct cell *cell);
-/* The answer to an earlier cell has landed. Counts it if the cell ran again;
- * the executor may also have known it, and only repeated its outcome. */
-void run_count_fresh(struct python_session *session);
+/* All earlier cells run again, or have done so for a request that was given up,
+ * or for an earlier attempt. */
+void run_note_reruns(struct python_session *session);
 
 /* run_landed() ends both states. */
 machine_step run_enter, run_landed;

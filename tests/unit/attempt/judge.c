@@ -23,6 +23,8 @@ struct deed {
     char hash[65];
     char code[2048];
     unsigned times, losses;
+    char holder[32]; /* the session that the cell began in */
+    uint64_t epoch;  /* of the attempt that it began in; 0: of more than one */
 };
 
 static struct {
@@ -46,6 +48,9 @@ static struct {
     struct buf text, out;
     char out_call[32];
     char cell_call[32]; /* of the last cell in the journal */
+    char holder[32]; /* the session that it ran in, if it left its state there
+                        in one attempt; else "" */
+    uint64_t epoch;  /* that attempt's */
     struct buf cell_out;
     char items[MOST_ITEMS][40]; /* what each item is of: by its number - 1 */
     uint64_t item_count;
@@ -202,6 +207,19 @@ static void judge_tool_intent(const struct record *record)
     find_word(record->arguments, deed->word);
 }
 
+static void judge_holder(const struct deed *deed, const struct record *record)
+{
+    bool moved = *judge.holder != 0 && judge.epoch == facts.epoch &&
+                 strcmp(judge.holder, deed->holder) != 0;
+    bool here = deed->epoch == facts.epoch;
+    demand(!moved || !here || record->cell.state != CELL_KEPT, "loss_told",
+           "cell %s ran in %s, the one before it in %s, and is told that its "
+           "session was kept",
+           deed->call, deed->holder, judge.holder);
+    strcpy(judge.holder, here && deed->left_state ? deed->holder : "");
+    judge.epoch = facts.epoch;
+}
+
 static void judge_cell_result(struct deed *deed, const struct record *record)
 {
     demand(record->cell.status != CELL_INTERRUPTED || facts.cancelled_ms > 0 ||
@@ -213,6 +231,7 @@ static void judge_cell_result(struct deed *deed, const struct record *record)
     deed->left_state =
         (record->cell.status == CELL_OK || record->cell.status == CELL_ERROR) &&
         record->cell.state != CELL_ROLLED_BACK;
+    judge_holder(deed, record);
     COPY(judge.cell_call, record->call);
     buf_clear(&judge.cell_out);
     buf_add(&judge.cell_out, record->cell.out);
@@ -384,6 +403,10 @@ void judge_cell(const char *holder, struct view call, struct view code,
         demand(!judge.deeds[i].left_state || ran(box, judge.deeds[i].call),
                "state_there", "cell %.*s runs in %s, where %s has not run",
                VIEW_ARG(call), holder, judge.deeds[i].call);
+    if (!deed->answered) {
+        snprintf(deed->holder, sizeof(deed->holder), "%s", holder);
+        deed->epoch = deed->times == 0 ? facts.epoch : 0;
+    }
     if (deed->times++ == 0)
         COPY(deed->code, code);
     demand(view_is(code, deed->code) || code.len >= sizeof(deed->code),

@@ -10,6 +10,8 @@
  *   unknown_outcome    a tool that may not be repeated is called once
  *   not_interrupted    a cell ends by itself while nobody wants the job to end
  *   state_there        a cell runs where the cells before it have run
+ *   loss_told          a cell is told when its session is not the one that the
+ *                      cell before it has left
  *   own_answer         an answer is that of its request
  *   settled            what a reply took is what the budget pays
  *   limit_kept         no more turns than the job may have

@@ -78,8 +78,10 @@ void server_lose(int host)
     struct visit *next;
     for (struct visit *one = open_ones; one; one = next) {
         next = one->next;
-        if (one->host == host)
-            free_visit(one);
+        if (one->host != host)
+            continue;
+        free(one->asker); /* of a request that nothing waits for */
+        free_visit(one);
     }
 }
 
