@@ -44,6 +44,8 @@ struct filter_options { /* of verbs that list jobs, or remove them */
     const char *state;
     const char *worker;
     const char *error_code;
+    const char *model;
+    const char *metadata;
     int sort; /* enum quern_sort */
     uint64_t newer_ms;
     uint64_t older_ms;

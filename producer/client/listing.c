@@ -319,6 +319,8 @@ static bool search_all(struct job_search *search, struct err *err)
         .worker = view_of(filter->worker),
         .error_code = view_of(filter->error_code),
         .reason = view_of(filter->reason),
+        .model = view_of(filter->model),
+        .metadata = view_of(filter->metadata),
         .since = filter->since,
         .until = filter->until,
     };

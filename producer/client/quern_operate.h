@@ -176,6 +176,8 @@ struct quern_filter {
     const char *worker;     /* that runs it, or ran it last */
     const char *error_code; /* that it has ended with */
     const char *reason;     /* it waits for: approval, budget, endpoint, ... */
+    const char *model;      /* that the job names */
+    const char *metadata;   /* "key=value", one of its metadata */
     uint64_t since, until;  /* it ended in that time; when it has not ended: it
                                was submitted then */
     enum quern_sort sort;   /* by anything but place, every job is read */

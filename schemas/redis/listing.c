@@ -43,6 +43,8 @@ void transition_jobs(struct command *command, const struct names *names,
     step_add_pair(command, "worker", filter->worker);
     step_add_pair(command, "error_code", filter->error_code);
     step_add_pair(command, "id", filter->id);
+    step_add_pair(command, "model", filter->model);
+    step_add_pair(command, "metadata", filter->metadata);
     step_add_pair(command, "reason", filter->reason);
     step_add_number(command, "since", filter->since);
     step_add_number(command, "until", filter->until);

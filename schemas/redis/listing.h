@@ -16,6 +16,8 @@ struct job_filter {
     struct view worker;     /* which runs the job, or ran it last */
     struct view error_code; /* with which it has ended */
     struct view reason;     /* why it waits */
+    struct view model;      /* that the job names */
+    struct view metadata;   /* "key=value", one of its metadata */
     uint64_t since, until;  /* ms since 1970: of the end, or of the submit
                                where there is none yet; 0: any */
 };

@@ -23,6 +23,7 @@ BOUNDS_MS = [10, 30, 100, 300, 1000, 3000, 10**4, 3 * 10**4, 10**5, 3 * 10**5, 1
 QUEUES = {"default": 50, "reports": 20, "support": 20, "nightly": 10}
 TENANTS = ["acme", "bakery-müller", "default", "harbour", "library", "nordlicht", "北京店"]
 ERRORS = ["model_rejected", "deadline", "cell_limit", "budget_exhausted", "crashed"]
+MODELS = ["gpt-5", "qwen3-coder", "claude-opus-4.1"]
 WORKERS = [f"host{n}/{n}17{n}.5a3c" for n in range(1, 5)]
 STATES = {"c": 93, "f": 4, "x": 2, "i": 1}
 NAMES = {"c": "completed", "f": "failed", "x": "cancelled", "i": "incomplete"}
@@ -125,6 +126,8 @@ class Past:
             facts["session"] = session
         if letter == "f":
             facts["error_code"] = self.chance.choice(ERRORS)
+        if self.chance.random() < 0.2:
+            facts["found_by"] = f"{self.chance.choice(MODELS)}\torder={number}"
         id = id_at(facts["submitted_at"], number)
         self.pipe.hset(f"{ROOT}job:{id}", mapping=facts)
         if letter == "f":
@@ -136,7 +139,10 @@ class Past:
         names = [facts["queue"], facts["tenant"], facts.get("session", ""), facts["owner"]]
         names = ["" if name == "default" else name for name in names]
         columns = [id, letter, *names, facts.get("error_code", ""), ended, age, ran, 1]
-        line = "\t".join(map(str, [*columns, tokens, tokens * 3])) + "\n"
+        columns += [tokens, tokens * 3]
+        if "found_by" in facts:
+            columns += [facts["found_by"], ""]
+        line = "\t".join(map(str, columns)) + "\n"
         self.lines += line.encode()
         if len(self.lines) >= HALF_BYTES:
             self.db.set(f"{ROOT}ended:before", bytes(self.lines))

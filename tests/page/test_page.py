@@ -90,6 +90,24 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
     tab.see("It is drawn.")
 
 
+def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway):
+    said = {"model": "m7", "metadata": {"order": "7"}}
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody", **said})[1]["id"]
+    tab.open("jobs?model=m7")
+    tab.see(short(job))
+    metadata = tab.page.get_by_label("Metadata (key=value)")
+    metadata.fill("order=8")
+    tab.page.keyboard.press("Enter")
+    tab.see("No jobs.")
+    metadata.fill("order")
+    tab.page.keyboard.press("Enter")
+    tab.expected = ("400",)
+    tab.see('metadata is "order", must be KEY=VALUE')
+    metadata.fill("order=7")
+    tab.page.keyboard.press("Enter")
+    tab.see(short(job))
+
+
 CHARTS = """
 from IPython.display import display
 line = {"data": [{"y": [1, 3, 2], "name": "<b>one</b>"}, {"y": [2, 2, 5], "name": "two"}],

@@ -229,6 +229,17 @@ def test_a_job_that_has_ended_is_removed(gateway, stack):
     assert not stack.db.keys(f"*{job}*")
 
 
+def test_jobs_are_found_by_model_and_metadata(gateway, stack):
+    said = {"model": "practice", "metadata": {"order": "n° 7", "team": "x"}}
+    job = submit(gateway, kind="code", cells=["1"], **said)
+    submit(gateway, kind="code", cells=["1"], metadata={"order": "n° 8"})
+    stack.result(job)
+    for query in ("model=practice&metadata=team%3Dx", "metadata=order%3Dn%C2%B0%207"):
+        found = gateway.json("GET", f"/v1/jobs?{query}")[1]["jobs"]
+        assert [row["id"] for row in found] == [job], query
+    assert gateway.json("GET", "/v1/jobs?model=other")[1]["jobs"] == []
+
+
 def test_jobs_are_listed_page_by_page(gateway, stack):
     jobs = {submit(gateway, kind="code", cells=["1"], session="pages") for _ in range(7)}
     for job in jobs:
@@ -247,6 +258,7 @@ def test_jobs_are_listed_page_by_page(gateway, stack):
     assert gateway.refusal("GET", "/v1/jobs?state=odd") == (*wrong, "state")
     assert gateway.refusal("GET", "/v1/jobs?place=ended%20odd") == (*wrong, "place")
     assert gateway.json("GET", "/v1/jobs?state=queued%20failed&place=lane%20ended")[0] == 200
+    assert gateway.refusal("GET", "/v1/jobs?metadata=odd") == (*wrong, "metadata")
     assert gateway.refusal("GET", "/v1/jobs?cursor=odd")[:2] == (400, "bad_field")
     assert gateway.refusal("GET", "/v1/jobs?cursor=c0")[:2] == (400, "bad_argument")
 

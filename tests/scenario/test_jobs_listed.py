@@ -67,6 +67,64 @@ def stand_everywhere(jobs):
     return placed
 
 
+ROMAN = {"team": "Straße", "order": "7", "n": 3, "long": "x" * 300, "last": "a\tb=c"}
+
+
+def test_jobs_are_found_by_their_model_and_metadata(jobs, quern):
+    placed = [
+        {"delay_ms": 60000},
+        {"session": "s"},
+        {"session": "s"},  # behind it
+        {"queue": "q3"},  # runs
+        *[{"queue": "q4", "priority": "low", "tenant": "many"}] * 34,  # the last in a lane
+    ]
+    for number, pairs in enumerate(placed):
+        id = job_id(number)
+        said = {"model": "m1", "metadata": ROMAN} if number % 2 else {"metadata": {"order": "8"}}
+        jobs.submit(id, pack(v=1, id=id, **said), **pairs)
+    jobs.take_jobs(queues=["q3"])
+    odd = {job_id(number) for number in range(1, len(placed), 2)}
+    even = {job_id(number) for number in range(0, len(placed), 2)}
+    for id in map(job_id, (60, 61)):
+        run_as(jobs, id, "q5", model="m1", metadata=ROMAN)
+    ended = {job_id(60), job_id(61)}
+    for found in ({"model": "m1"}, {"metadata": "team=Straße"}, {"metadata": "last=a\tb=c"}):
+        assert set(ids(walk(jobs, **found))) == odd | ended, found
+    assert set(ids(walk(jobs, model="m1", metadata="order=7", state="completed"))) == ended
+    assert set(ids(walk(jobs, metadata="order=8"))) == even
+    rows = quern.json("job", "ls", "--model", "m1", "--metadata", "team=Straße")
+    assert {row["id"] for row in rows} == odd | ended
+    for found in ({"model": "m"}, {"model": "order=7"}, {"metadata": "order="}, {"metadata": "n=3"}):
+        assert walk(jobs, **found) == [], found
+    assert walk(jobs, metadata="long=" + "x" * 300) == []  # longer than is kept
+    assert "'order' is not key=value" in refused("BADARG", walk, jobs, metadata="order")
+
+
+def run_as(jobs, id, queue, **said):
+    jobs.submit(id, pack(v=1, id=id, **said), queue=queue)
+    (job,) = jobs.take_jobs(queues=[queue])
+    jobs.call("finish", id, job.epoch, "completed", b"\x80", b"", "", 0, 0, 1, 2)
+
+
+def test_lines_of_before_are_listed_with_those_of_now(jobs, redis):
+    """An index that an older library has written has no columns for model and metadata."""
+    run(jobs, A)
+    run_as(jobs, B, "default", metadata={"a": "b"})
+    key = next(key for key in redis.scan_iter("*:ended"))
+    first, second = redis.get(key).split(b"\n")[:2]
+    assert len(first.split(b"\t")) == 13 and second.split(b"\t")[13:] == [b"", b"a=b", b""]
+    assert ids(walk(jobs)) == [B, A]
+    assert ids(walk(jobs, metadata="a=b")) == [B]
+
+
+@pytest.mark.parametrize("metadata", [{1: "x"}, {"a": 1, 2: "b"}, [1], 5, {b"k": "x"}, {"": ""}])
+def test_metadata_that_is_wrong_stands_in_no_way(jobs, metadata):
+    jobs.submit(A, pack(v=1, id=A, metadata=metadata))
+    assert ids(walk(jobs)) == [A]
+    assert jobs.call("cancel", A, "") == b"cancelled"
+    assert ids(walk(jobs)) == [A]
+
+
 @pytest.mark.parametrize("count", [1, 2, 7, 500])
 def test_every_job_is_told_once_where_it_stands(jobs, count):
     placed = stand_everywhere(jobs)

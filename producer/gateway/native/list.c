@@ -220,6 +220,16 @@ static bool check_words(struct api_request *request, const char *name,
     return false;
 }
 
+static bool check_metadata(struct api_request *request, struct view metadata)
+{
+    if (metadata.len == 0 || memchr(metadata.data, '=', metadata.len))
+        return true;
+    api_request_wrong(request, "metadata",
+                      "metadata is \"%.*s\", must be KEY=VALUE",
+                      VIEW_ARG(view_head(metadata, 64)));
+    return false;
+}
+
 static const char *const places[] = { "running", "stream", "lane",
                                       "behind",  "later",  "ended" };
 
@@ -234,6 +244,8 @@ void list_jobs(struct api_request *request)
         .id = api_request_query(request, "id"),
         .error_code = api_request_query(request, "error_code"),
         .reason = api_request_query(request, "reason"),
+        .model = api_request_query(request, "model"),
+        .metadata = api_request_query(request, "metadata"),
     };
     CLEANUP(buf_finish) struct buf cursor = { .max = MAX_CURSOR };
     struct listing *listing = calloc(1, sizeof(*listing));
@@ -247,6 +259,7 @@ void list_jobs(struct api_request *request)
     if (!check_words(request, "state", job_state_names, JOB_STATES) ||
         !check_words(request, "place", places,
                      sizeof(places) / sizeof(places[0])) ||
+        !check_metadata(request, filter.metadata) ||
         !read_tenant(request, &filter.tenant) ||
         !api_request_partition(request, filter.tenant, &listing->partition) ||
         !read_cursor(request, &cursor) ||

@@ -12,8 +12,9 @@ enum {
 };
 
 static const char *const list_query[] = {
-    "tenant", "state", "place", "queue", "session", "worker", "error_code",
-    "reason", "id",    "since", "until", "limit",   "cursor", NULL,
+    "tenant",     "state",  "place",  "queue",    "session", "worker",
+    "error_code", "reason", "model",  "metadata", "id",      "since",
+    "until",      "limit",  "cursor", NULL,
 };
 
 static const char *const events_query[] = { "after", NULL };

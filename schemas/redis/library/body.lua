@@ -7,7 +7,7 @@
 
 local read_said -- what the job says of itself
 local said_of_result -- what it says of its result
-local trace_in -- the trace that it belongs to
+local read_unsaid -- what no pair says of it: its trace, and what finds it
 local TOO_MANY = {} -- in place of an answer: the walk came to its bound
 
 do
@@ -224,8 +224,9 @@ do
     })
     local LIMITS = by_length({ "deadline_ms" })
     local FOR_RESULT = by_length({ "metadata", "keep_ms" })
-    local TRACE = by_length({ "traceparent", "tracestate" })
+    local UNSAID = by_length({ "traceparent", "tracestate", "model", "metadata" })
     local MAX_TRACEPARENT_BYTES, MAX_TRACESTATE_BYTES = 128, 512
+    local MAX_FOUND_BY_BYTES = 256
 
     local function whole_map(bytes, wanted)
         left = MAX_VALUES
@@ -268,29 +269,65 @@ do
         return not refusal and said or nil, refusal
     end
 
-    local function trace_text(bytes, at, most, pattern)
+    local function short_text(bytes, at, most, pattern)
         local form, count, from = open(bytes, at or #bytes + 1)
         if form ~= "text" or count > most then return nil end
         return bytes:sub(from, from + count - 1):match(pattern)
     end
 
-    -- traceparent and tracestate of the job, as far as an event may hold them,
-    -- else nil: the consumer checks them, and says what is wrong. No pairs give
-    -- them, because an older library refuses a pair that it does not know. Most
-    -- jobs have none, so they are not walked over: the member's name is searched
-    -- for behind its length (\171 is a fixstr of 11 bytes, \11 the length byte
-    -- of a longer form), a byte that is rare in text.
-    function trace_in(bytes)
-        if not (bytes:find("\171traceparent", 1, true)
-                or bytes:find("\11traceparent", 1, true)) then
-            return nil
+    -- The columns of found_by (../../KEYS.md): the model that the job names, and
+    -- those of its metadata that fit; nil when there are none. A control
+    -- character becomes "?", since tabs separate the columns.
+    local function found_by(bytes, model_at, metadata_at)
+        local model = short_text(bytes, model_at, MAX_FOUND_BY_BYTES, "^.*$") or ""
+        local columns, size = { model }, #model
+        local form, count, at = open(bytes, metadata_at or #bytes + 1)
+        for _ = 1, form == "map" and count or 0 do
+            local key, length, from = open(bytes, at)
+            if key ~= "text" then break end
+            local value, value_bytes, value_from = open(bytes, from + length)
+            local total = size + length + 1 + (value_bytes or 0)
+            if value == "text" and total <= MAX_FOUND_BY_BYTES then
+                columns[#columns + 1] = bytes:sub(from, from + length - 1) .. "="
+                    .. bytes:sub(value_from, value_from + value_bytes - 1)
+                size = total
+            end
+            at = skip(bytes, from + length)
+            if not at then break end
         end
-        local found = whole_map(bytes, TRACE)
+        if size == 0 then return nil end
+        for i, column in ipairs(columns) do columns[i] = column:gsub("%c", "?") end
+        return table.concat(columns, "\t")
+    end
+
+    -- Whether the bytes may have one of these members: each name is searched for
+    -- behind its length (a fixstr, or the length byte of a longer form), a byte
+    -- that is rare in text.
+    local HINTS = {
+        "\165model", "\5model", "\168metadata", "\8metadata",
+        "\171traceparent", "\11traceparent",
+    }
+    local function may_leave_unsaid(bytes)
+        for i = 1, #HINTS do
+            if bytes:find(HINTS[i], 1, true) then return true end
+        end
+        return false
+    end
+
+    -- traceparent and tracestate of the job, as far as an event may hold them,
+    -- else nil: the consumer checks them, and says what is wrong. Third, its
+    -- found_by, or nil. No pairs give them, because an older library refuses a
+    -- pair that it does not know. Most jobs have none of these members, so they
+    -- are not walked over.
+    function read_unsaid(bytes)
+        if not may_leave_unsaid(bytes) then return nil end
+        local found = whole_map(bytes, UNSAID)
         if not found or found == TOO_MANY then return nil end
-        local parent = trace_text(bytes, found.traceparent,
+        local parent = short_text(bytes, found.traceparent,
             MAX_TRACEPARENT_BYTES, "^%x%x%-%x+%-%x+%-%x%x[!-~]*$")
-        return parent, parent and trace_text(bytes, found.tracestate,
+        local state = parent and short_text(bytes, found.tracestate,
             MAX_TRACESTATE_BYTES, "^[\t -~]+$")
+        return parent, state, found_by(bytes, found.model, found.metadata)
     end
 
     -- The bytes of a job's metadata when a result may hold them, else nil.
@@ -300,6 +337,7 @@ do
         local keys = {}
         for _ = 1, count do
             local key, length, from = open(bytes, next_at)
+            if key ~= "text" then return nil end
             local value = open(bytes, from + length)
             local name = bytes:sub(from, from + length - 1)
             if length == 0 or length > MAX_METADATA_KEY_BYTES or keys[name]
@@ -308,6 +346,7 @@ do
                 return nil
             end
             keys[name], next_at = true, skip(bytes, from + length)
+            if not next_at then return nil end
         end
         return bytes:sub(at, next_at - 1)
     end

@@ -14,6 +14,7 @@ local ABSENT = {
     unique = "", reason = "", approval = "", approval_note = "",
     approval_mark = "", approval_call = "", approval_default = "",
     approval_until = 0, reserved = "", traceparent = "", tracestate = "",
+    found_by = "",
 }
 local OF_JOB = { __index = ABSENT }
 -- The facts that beat needs, and those that event and journal need: these are

@@ -118,6 +118,9 @@ do
         if attempts ~= 1 or tokens > 0 or cost > 0 then
             used = ("\t%d\t%d\t%d\n"):format(attempts, tokens, cost)
         end
+        if job.found_by ~= "" then -- in order that each column ends with a tab
+            used = ("%s\t%s\t\n"):format(used:sub(1, -2), job.found_by)
+        end
         local ran = started_at > 0 and text(now - started_at) or ""
         -- Every job comes here, and this is faster than a format.
         return job.id .. "\t" .. index.LETTERS[state]

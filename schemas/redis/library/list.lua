@@ -105,9 +105,22 @@ local function add_row(walk, job, due_at)
     }
 end
 
+-- found_by: the model, then the metadata, each of them and a tab behind it.
+local function is_found_by(walk, found_by)
+    local model, metadata = walk.model, walk.metadata
+    return (not model or found_by:sub(1, #model + 1) == model .. "\t")
+        and (not metadata or found_by:find("\t" .. metadata .. "\t", 1, true) ~= nil)
+end
+
 -- Whether the facts that are filtered by fit. Only these are read first,
 -- because most jobs of a walk with filters do not fit.
 local function may_be_it(walk, key)
+    if walk.model or walk.metadata then
+        local found_by = redis.pcall("HGET", key, "found_by")
+        if type(found_by) ~= "string" or not is_found_by(walk, found_by .. "\t") then
+            return false
+        end
+    end
     if not walk.facts then return true end
     if not walk.facts[2] then
         local value = redis.pcall("HGET", key, walk.facts[1])
@@ -376,13 +389,13 @@ do
         c = "completed", i = "incomplete", f = "failed", x = "cancelled",
     }
     local ENDED_LINE = "^([^\t\n]*)\t(%a)\t([^\t\n]*)\t([^\t\n]*)\t([^\t\n]*)"
-        .. "\t([^\t\n]*)\t([^\t\n]*)\t(%d+)\t(%d+)\t(%d*)\t(%d+)\t(%d+)\t(%d+)\n"
+        .. "\t([^\t\n]*)\t([^\t\n]*)\t(%d+)\t(%d+)\t(%d*)\t(%d+)\t(%d+)\t(%d+)\t?([^\n]*)\n"
 
     -- The row of the line that begins there, or nil when it does not pass the
     -- filters; and the time of its end, nil when the line is malformed.
     local function read_line(walk, piece, from)
         local id, letter, queue, tenant, session, worker, code, ended, age, ran,
-            attempts, tokens, cost = piece:match(ENDED_LINE, from)
+            attempts, tokens, cost, found_by = piece:match(ENDED_LINE, from)
         local state = STATE_OF[letter or ""]
         if not state then return nil end
         if queue == "" then queue = "default" end
@@ -394,6 +407,7 @@ do
             or walk.session and session ~= walk.session
             or walk.worker and worker ~= walk.worker
             or walk.error_code and code ~= walk.error_code
+            or not is_found_by(walk, found_by)
             or not has_part(walk, id) or ended < walk.since or ended >= walk.before then
             return nil, ended
         end
@@ -419,6 +433,7 @@ do
         local best
         for _, value in ipairs({
             walk.session or "", walk.worker or "", walk.error_code or "",
+            walk.model or "", walk.metadata or "",
             walk.queue ~= "default" and walk.queue or "",
             walk.tenant ~= "default" and walk.tenant or "",
             walk.one_state and index.LETTERS[walk.one_state] or "",
@@ -514,6 +529,7 @@ local MOST_ROWS = 500
 local FILTERS = {
     state = true, place = true, queue = true, tenant = true, session = true, worker = true,
     error_code = true, reason = true, since = true, ["until"] = true, id = true,
+    model = true, metadata = true,
 }
 -- Filters whose values are compared in their encoded form.
 local LABELS = { tenant = true, session = true }
@@ -560,6 +576,11 @@ local function read_walk(root, args)
                 return nil, refuse("BADARG", "jobs: %s '%s'", name, value)
             end
             walk[name == "since" and "since" or "before"] = number(value)
+        elseif name == "metadata" and not value:find("=", 1, true) then
+            return nil, refuse("BADARG", "jobs: metadata '%s' is not key=value",
+                value)
+        elseif name == "model" or name == "metadata" then
+            walk[name] = value:gsub("%c", "?") -- as the fact has it
         else
             walk[name] = LABELS[name] and encode(value) or value
             local fact = name == "worker" and "owner" or name
@@ -575,7 +596,7 @@ end
 
 -- Arguments: cursor ("": from the beginning) count, then pairs of a filter and
 -- its value: state and place (words), queue, tenant, session, worker,
--- error_code, reason; since and until (ms: of the end, or of the submit of a
+-- error_code, reason, model, metadata (key=value); since and until (ms: of the end, or of the submit of a
 -- job that has not ended). Answers the cursor with which to go on, "" when that
 -- was all, and rows: id state place queue tenant session worker reason priority
 -- call error_code submitted_at started_at finished_at attempts tokens cost

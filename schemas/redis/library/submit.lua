@@ -161,9 +161,10 @@ local function write_job(root, given, now, not_before)
         call("ZADD", root .. "deadlines", job.deadline_at, job.id)
     end
     if not_before > now then set(job, "not_before", not_before) end
-    local parent, state = trace_in(given.job)
+    local parent, state, found_by = read_unsaid(given.job)
     if parent then set(job, "traceparent", parent) end
     if state then set(job, "tracestate", state) end
+    if found_by then set(job, "found_by", found_by) end
     if #given.job <= LANE_BODY then job.body = given.job end
     return job
 end

@@ -110,6 +110,7 @@ export const chinese = {
   metadata: "元数据",
   min: "分钟",
   "model, turn {}": "模型，第 {} 轮",
+  "Metadata (key=value)": "元数据（键=值）",
   Model: "模型",
   More: "更多",
   "Most of a tenant": "每租户上限",

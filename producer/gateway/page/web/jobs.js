@@ -7,7 +7,7 @@ import { now } from "./time.js";
 import { t } from "./words.js";
 
 const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
-const TEXTS = ["queue", "session", "worker", "error_code", "tenant"];
+const TEXTS = ["queue", "session", "worker", "model", "metadata", "error_code", "tenant"];
 const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const EVERY_MS = 2000;
 const ROWS = 100;
@@ -112,7 +112,15 @@ export function open(place, me) {
   };
 }
 
-const NAMES = { queue: "Queue", session: "Session", worker: "Worker", error_code: "Error", tenant: "Tenant (* for all)" };
+const NAMES = {
+  queue: "Queue",
+  session: "Session",
+  worker: "Worker",
+  model: "Model",
+  metadata: "Metadata (key=value)",
+  error_code: "Error",
+  tenant: "Tenant (* for all)",
+};
 
 function form(filters, me, submit) {
   const texts = TEXTS.filter((name) => name !== "tenant" || me.scopes.includes("operate"));
