@@ -90,8 +90,15 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
     tab.see("It is drawn.")
 
 
-def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway):
+def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway, stack):
     said = {"model": "m7", "metadata": {"order": "7"}}
+    ended = {"kind": "code", "cells": ["1"], "metadata": {"team": "é & ü"}}
+    ended = gateway.json("POST", "/v1/jobs", ended)[1]["id"]
+    stack.result(ended)
+    tab.open(f"job/{ended}")
+    tab.page.get_by_role("link", name="é & ü", exact=True).click()
+    tab.see(short(ended))
+    assert tab.page.locator("tbody tr").count() == 1
     job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody", **said})[1]["id"]
     tab.open("jobs?model=m7")
     tab.see(short(job))

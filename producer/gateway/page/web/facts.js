@@ -10,8 +10,8 @@ export function head(facts, conversation) {
   const ended = facts.finished_at || hasEnded(conversation);
   const rows = [
     ["State", state(ended ? (facts.state ?? conversation.state) : conversation.state)],
-    ["Queue", facts.queue && h("a", { href: `#/jobs?${new URLSearchParams({ queue: facts.queue })}` }, foreign(facts.queue))],
-    ["Session", facts.session && h("a", { href: `#/jobs?${new URLSearchParams({ session: facts.session })}` }, foreign(facts.session))],
+    ["Queue", facts.queue && jobsOf({ queue: facts.queue }, facts.queue)],
+    ["Session", facts.session && jobsOf({ session: facts.session }, facts.session)],
     ["Model", result.model && foreign(result.model)],
     ["Submitted", facts.submitted_at && ago(facts.submitted_at)],
     ["Waited", facts.started_at && length(facts.started_at - facts.submitted_at)],
@@ -27,9 +27,19 @@ export function head(facts, conversation) {
     { class: "facts" },
     rows.filter(([, value]) => value).map(([name, value]) => fact(name, t(name), value)),
     Object.entries(result.metadata ?? {}).map(([name, value]) =>
-      fact(`metadata ${name}`, [names.includes(name) && `${t("metadata")} `, foreign(name)], foreign(String(value))),
+      fact(`metadata ${name}`, [names.includes(name) && `${t("metadata")} `, foreign(name)], metadata(name, value)),
     ),
   );
+}
+
+function jobsOf(filter, text) {
+  return h("a", { href: `#/jobs?${new URLSearchParams(filter)}` }, foreign(text));
+}
+
+// Lists find no job by metadata that are longer.
+function metadata(name, value) {
+  const pair = `${name}=${value}`;
+  return pair.length < 80 ? jobsOf({ metadata: pair }, String(value)) : foreign(String(value));
 }
 
 function fact(key, name, value) {
