@@ -156,7 +156,7 @@ function table(jobs, hasTenants) {
     h(
       "table",
       { class: "jobs" },
-      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: NUMBERS.includes(name) && "number" }, t(name))))),
+      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: NUMBERS.includes(name) ? "number" : name === "Id" && "held" }, t(name))))),
       h("tbody", {}, jobs.map((job) => row(job, hasTenants))),
     ),
   );

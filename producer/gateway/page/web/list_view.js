@@ -91,7 +91,7 @@ function table(list, rows, press) {
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind]) => h("th", { scope: "col", class: kind }, t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
+      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind], i) => h("th", { scope: "col", class: i === 0 ? "held" : kind }, t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
       h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
     ),
   );

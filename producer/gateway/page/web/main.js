@@ -105,8 +105,19 @@ function draw() {
     render(document.body, frame());
     // What had the focus is gone: then the view has it, not the whole document.
     if (!focused.isConnected) document.getElementById("view").focus();
+    showCurrent();
     document.title = view ? `${view.title()} · quern` : "quern";
   });
+}
+
+let current = null;
+
+// On a phone the navigation is wider than the screen: the link of the view comes into sight, once.
+function showCurrent() {
+  const link = document.querySelector("nav [aria-current]");
+  if (link === current) return;
+  current = link;
+  if (link) link.parentNode.scrollLeft = link.offsetLeft - (link.parentNode.clientWidth - link.offsetWidth) / 2;
 }
 
 function frame() {

@@ -104,7 +104,7 @@ function queues({ queues: all }) {
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, ["Queue", "Running", "Waiting", "Later", "Oldest", "State"].map((name, i) => h("th", { scope: "col", class: i > 0 && i < 5 && "number" }, t(name))))),
+        h("thead", {}, h("tr", {}, ["Queue", "Running", "Waiting", "Later", "Oldest", "State"].map((name, i) => h("th", { scope: "col", class: i === 0 ? "held" : i < 5 && "number" }, t(name))))),
         h("tbody", {}, all.map((queue) =>
           h(
             "tr",
