@@ -78,7 +78,20 @@ export function ago(ms) {
 
 // Marks that turn the direction of text around, and controls that show nothing, but for tabs and ends of
 // lines: they can make a text look like another one, so they are shown by their numbers.
-const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+//
+// Two of them belong to how some scripts are written, and change what is seen there: U+200C keeps letters apart
+// (Persian), U+200D joins them (Sinhala), makes an old chillu of Malayalam, and one emoji of several. There they
+// stay. In Latin, by digits, at the ends of a word and behind each other they change nothing: there they are shown.
+const JOINING = [
+  "Arabic Syriac Nko Mandaic Mongolian Phags_Pa Adlam Hanifi_Rohingya Devanagari Bengali Gurmukhi Gujarati Oriya",
+  "Tamil Telugu Kannada Malayalam Sinhala Khmer Balinese Javanese Chakma Meetei_Mayek",
+].join(" ").split(" ").map((name) => `\\p{Script=${name}}`).join("");
+const NEEDED = [
+  `[\\u200C\\u200D](?<=[\\p{L}&&[${JOINING}]]\\p{M}*.)(?=[[\\p{L}\\p{M}]&&[${JOINING}]])`,
+  "\\u200D(?<=[കണതനമയരലളഴ]\\u0D4D.)(?!\\u200C|\\u200D)",
+  "\\u200D(?<=\\p{Extended_Pictographic}[\\uFE0F\\p{Emoji_Modifier}]?.)(?=\\p{Extended_Pictographic})",
+].join("|");
+const HIDDEN = new RegExp(`(?!${NEEDED})[[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]--[\\t\\n\\r]]`, "gv");
 
 const MOST_MARKS = 500; // of a text that are elements: a progress bar prints a hundred thousand
 
