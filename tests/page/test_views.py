@@ -1,15 +1,21 @@
-"""The lists as they are read: on a phone, and with names in the scripts of the world."""
+"""The lists as they are read: on a phone, and with names in the scripts of the world; and
+the limits of tenants."""
 
 import unicodedata
 
 import pytest
 from gateway import Gateway, make_key
-from servers import free_ports
+from servers import free_ports, wait_until
 from stack import Stack
 from tab import Tab
 from worker import TakenJob
 
 PHONE = {"viewport": {"width": 390, "height": 844}}
+SCRIPT = [
+    {"match": "break", "replies": [{"status": 400}]},
+    {"match": "slowly", "replies": [{"text": "word " * 3000, "chunk_ms": 200}]},
+    {"text": "said"},
+]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +23,7 @@ def stack():
     """Each list has a row."""
     with Stack(executor=False) as stack:
         stack.consumer()
-        stack.model.script([{"match": "break", "replies": [{"status": 400}]}, {"text": "said"}])
+        stack.model.script(SCRIPT)
         stack.result(stack.submit(prompt="x", session="chat"))
         stack.result(stack.submit(prompt="break"))
         stack.submit(prompt="x", queue="nobody")
@@ -45,12 +51,10 @@ def closed(stack):
 def sign_in(tab, key):
     tab.expected = ("401",)
     tab.open()
-    tab.page.get_by_label(tab.page.evaluate(KEY), exact=True).fill(key)
+    tab.page.locator("#key").fill(key)
     tab.page.keyboard.press("Enter")
     tab.page.locator("nav a").first.wait_for()
 
-
-KEY = 'async () => (await import("/page/words.js")).t("Key")'
 
 # --- on a phone
 
@@ -227,3 +231,114 @@ def test_marks_that_no_script_needs_are_shown(tab, gateway, stack):
 def written(name):
     """With a number in place of each mark."""
     return "".join(f"U+{ord(c):04X}" if unicodedata.category(c) == "Cf" else c for c in name)
+
+
+# --- limits of tenants
+
+MISSED = 'async () => [...(await import("/page/words.js")).missed]'
+
+
+def fill(tab, values):
+    """By keyboard, from the first field of the form on."""
+    tab.page.locator("form.filters select").first.focus()
+    for value in values:
+        tab.page.keyboard.press("Control+A")
+        tab.page.keyboard.press("Delete")
+        tab.page.keyboard.type(value)
+        tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.tagName") == "BUTTON"
+    tab.page.keyboard.press("Enter")
+
+
+def test_a_limit_of_a_tenant_holds(browser, closed, stack):
+    def state(id):
+        return stack.facts(id)["state"]
+
+    def why(id):
+        return closed.json("GET", f"/v1/jobs/{id}/explain", x_api_key=bob)[1]["why"]
+
+    bob = make_key(stack, tenant="bob", scopes="submit read")
+    with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+        sign_in(tab, closed.key)
+        tab.open("queues")
+        tab.page.locator("form.filters").wait_for()
+        tab.check_access()
+        fill(tab, ["default", "bob", "Jobs at once", "1"])
+        tab.see("Jobs at once of bob in default: 1")
+        queue = closed.json("GET", "/v1/queues/default", x_api_key=closed.key)[1]
+        assert queue["limits"] == {"bob": {"tenant_running": 1}}, queue
+        jobs = [stack.submit(prompt="slowly", tenant="bob") for _ in range(3)]
+        wait_until(lambda: state(jobs[0]) == "in_progress")
+        assert [state(id) for id in jobs[1:]] == ["queued"] * 2
+        assert all("tenant bob runs 1 of 1 jobs at once" in why(id) for id in jobs[1:])
+        tab.open("tenants")
+        row = tab.page.get_by_role("row").filter(has_text="bob")
+        tab.page.get_by_role("columnheader", name="Jobs at once").wait_for()
+        heads = tab.page.locator("thead th").all_text_contents()
+        assert row.locator("th, td").nth(heads.index("Jobs at once")).inner_text() == "1"
+        tab.open("queues")
+        tab.page.locator("form.filters").wait_for()
+        fill(tab, ["default", "bob", "Jobs at once", ""])
+        tab.see("Jobs at once of bob in default: not set")
+        wait_until(lambda: [state(id) for id in jobs] == ["in_progress"] * 3)
+        for id in jobs:
+            closed.json("POST", f"/v1/jobs/{id}/cancel", {}, x_api_key=bob)
+            stack.result(id)
+
+
+def test_limits_have_the_units_that_are_asked_for(browser, closed):
+    asked = [
+        ("Jobs that wait", "7", "tenant_depth", 7),
+        ("Starts in a time", "60", "tenant_rate", 60),
+        ("The time of starts", "90", "tenant_rate_ms", 90_000),
+        ("Tokens", "1000", "tenant_tokens", 1000),
+        ("Cost", "0.07", "tenant_cost", 70_000),
+        ("The time of a budget", "12", "tenant_budget_ms", 12 * 3_600_000),
+    ]
+    with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+        sign_in(tab, closed.key)
+        tab.open("queues")
+        tab.page.locator("form.filters").wait_for()
+        for name, value, _, _ in asked:
+            fill(tab, ["nobody", "eve", name, value])
+            tab.see(f" of eve in nobody: {int(value):,}" if "." not in value else "nobody: 0.07", exact=False)
+        tab.page.get_by_text("The time of a budget, in hours of eve in nobody: 12").wait_for()
+        queue = closed.json("GET", "/v1/queues/nobody", x_api_key=closed.key)[1]
+        assert queue["limits"]["eve"] == {setting: value for _, _, setting, value in asked}
+        tab.open("tenants")
+        row = tab.page.get_by_role("row").filter(has_text="eve")
+        row.get_by_text("60 / 1 min").wait_for()
+        row.get_by_text("1,000 / $0.07 / 12 h").wait_for()
+        tab.open("queues")
+        tab.page.locator("form.filters").wait_for()
+        fill(tab, ["nobody", "", "Jobs at once", "3"])
+        tab.see("Jobs at once of each tenant in nobody: 3")
+        row = tab.page.get_by_role("row").filter(has_text="nobody")
+        row.get_by_role("cell", name="3", exact=True).wait_for()
+
+
+def test_a_limit_that_is_refused(browser, closed):
+    with Tab(browser, f"http://127.0.0.1:{closed.port}", locale="zh-CN") as tab:
+        sign_in(tab, closed.key)
+        tab.expected = ("400",)
+        tab.open("queues")
+        tab.page.locator("form.filters").wait_for()
+        tab.page.get_by_label("租户", exact=False).fill("bob")
+        tab.page.get_by_label("上限", exact=False).fill("1.5")
+        tab.page.get_by_role("button", name="设置限制").click()
+        tab.page.get_by_role("alert").get_by_text("must be a number").wait_for()
+        assert tab.page.get_by_label("上限", exact=False).input_value() == "1.5"
+        tab.page.get_by_label("上限", exact=False).fill("0")
+        tab.page.get_by_role("button", name="设置限制").click()
+        tab.see("（bob，队列", exact=False)
+        tab.page.get_by_role("alert").wait_for(state="detached")
+        assert tab.page.evaluate(MISSED) == []
+
+
+def test_who_may_only_read_sees_no_form(browser, closed, stack):
+    with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+        sign_in(tab, make_key(stack, tenant="default", scopes="read"))
+        tab.open("queues")
+        tab.see("This view needs a key of the scope operate.")
+        assert tab.page.locator("form").count() == 0
+        assert tab.page.get_by_role("link", name="Queues").count() == 0

@@ -1,11 +1,12 @@
 // list_view.js - a view that is one table: it asks a route every few seconds, shows the rows, and
 // offers what may be done to each. lists.js has the tables.
 //
-// A list is { title, path, rows, key, columns, actions }:
+// A list is { title, path, rows, key, columns, actions }, and may have { form, submit }:
 //   path      the route; rows(answer): its rows; key(row): what tells rows apart
 //   columns   [name, value(row) -> description, "number" or nothing]
 //   actions   [{ name, when(row), ask(row), run(row) }]: ask, where there is one, is a question that
 //             somebody answers first; run returns a promise, and may give a note to show
+//   form      form(rows): what somebody fills in; submit(values) is as run
 import { get, later } from "./api.js";
 import { h } from "./dom.js";
 import { fault, foreign } from "./format.js";
@@ -57,20 +58,26 @@ export function openList(list, place, may) {
   look();
   return {
     title: () => t(list.title),
-    draw: () => [
-      h("h1", {}, t(list.title)),
-      list.form && may && h("form", { class: "filters", onsubmit: submit }, list.form()),
-      fault(seen.fault),
-      fault(seen.refusal),
-      seen.note && h("p", { key: "told", class: "told", role: "status" }, text(seen.note)),
-      seen.asked && ask(seen.asked),
-      seen.answer ? table(list, list.rows(seen.answer), may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
-    ],
+    draw,
     close() {
       seen.isClosed = true;
       seen.timer?.();
     },
   };
+
+  function draw() {
+    const rows = seen.answer && list.rows(seen.answer);
+    const form = may && list.form?.(rows ?? []);
+    return [
+      h("h1", {}, t(list.title)),
+      form && h("form", { key: "form", class: "filters", onsubmit: submit }, form),
+      fault(seen.fault),
+      fault(seen.refusal),
+      seen.note && h("p", { key: "told", class: "told", role: "status" }, text(seen.note)),
+      seen.asked && ask(seen.asked),
+      rows ? table(list, rows, may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
+    ];
+  }
 
   function ask({ action, row }) {
     return question(action.ask(row), t(action.name), () => run(action, row), forget);

@@ -2,7 +2,7 @@
 // jobs that failed for good, tenants, keys.
 import { post, send } from "./api.js";
 import { h } from "./dom.js";
-import { ago, bytes, count, foreign, length, money } from "./format.js";
+import { ago, bytes, count, foreign, length, money, visible } from "./format.js";
 import { openList } from "./list_view.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
@@ -57,7 +57,47 @@ const queues = {
       run: purge,
     },
   ],
+  form: (rows) => rows.length > 0 && [
+    choice("queue", "Queue", rows.map(({ queue }) => [queue, visible(queue)])),
+    field("tenant", "Tenant (empty: each)", {}),
+    choice("limit", "Limit", Object.entries(LIMITS).map(([limit, { name }]) => [limit, t(name)])),
+    field("value", "At most (0: no limit; empty: not set)", { type: "number", min: 0, step: "any" }),
+    h("button", {}, t("Set the limit")),
+  ],
+  submit: setLimit,
 };
+
+// Of a tenant, or of each that has none of its own. unit: of the setting, in what somebody types.
+const LIMITS = {
+  tenant_running: { name: "Jobs at once", unit: 1 },
+  tenant_depth: { name: "Jobs that wait", unit: 1 },
+  tenant_rate: { name: "Starts in a time", unit: 1 },
+  tenant_rate_ms: { name: "The time of starts, in seconds", unit: 1000 },
+  tenant_tokens: { name: "Tokens of a budget", unit: 1 },
+  tenant_cost: { name: "Cost of a budget, in dollars", unit: 1e6 },
+  tenant_budget_ms: { name: "The time of a budget, in hours", unit: 3_600_000 },
+};
+const SECOND_MS = 1000;
+const DAY_MS = 86_400_000;
+
+async function setLimit({ queue, tenant, limit, value }) {
+  const { name, unit } = LIMITS[limit];
+  const amount = value === "" ? null : unit === 1 ? Number(value) : Math.round(Number(value) * unit);
+  await send("PATCH", at("queues", queue), { [tenant ? `${limit}:${tenant}` : limit]: amount });
+  const now = amount === null ? t("not set") : amount === 0 ? t("no limit") : count(amount / unit);
+  return t("{} of {} in {}: {}", t(name), tenant || t("each tenant"), queue, now);
+}
+
+// "60 / 1 min"
+function starts({ tenant_rate: rate, tenant_rate_ms: ms }) {
+  return rate ? `${count(rate)} / ${length(ms || SECOND_MS)}` : "–";
+}
+
+// "1,000 / $5.00 / 1 d"
+function budget({ tenant_tokens: tokens, tenant_cost: cost, tenant_budget_ms: ms }) {
+  const parts = [tokens && count(tokens), cost && money(cost)].filter(Boolean);
+  return parts.length > 0 ? [...parts, length(ms || DAY_MS)].join(" / ") : "–";
+}
 
 // A call cancels some hundred jobs, and says whether there are more.
 async function purge(queue) {
@@ -192,6 +232,10 @@ const tenants = {
     ["Later", (one) => count(one.scheduled), "number"],
     ["Tokens", (one) => count(one.tokens), "number"],
     ["Cost", (one) => money(one.cost), "number"],
+    ["Jobs at once", (one) => limit(one.tenant_running), "number"],
+    ["Jobs that wait", (one) => limit(one.tenant_depth), "number"],
+    ["Starts in a time", starts, "number"],
+    ["Budget", budget, "number"],
   ],
   actions: [],
 };
@@ -230,6 +274,11 @@ const keys = {
 function field(name, label, props) {
   const id = `new-${name}`;
   return h("div", { key: name }, h("label", { for: id }, t(label)), h("input", { id, name, autocomplete: "off", ...props }));
+}
+
+function choice(name, label, options) {
+  const id = `new-${name}`;
+  return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name }, options.map(([value, text]) => h("option", { value }, text))));
 }
 
 // The answer alone has it.
