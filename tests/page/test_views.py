@@ -1,6 +1,8 @@
-"""The lists as they are read: on a phone, and with names in the scripts of the world; and
-the limits of tenants."""
+"""The lists as they are read: on a phone, with names in the scripts of the world, from
+gateways that send less; and the limits of tenants."""
 
+import copy
+import json
 import unicodedata
 
 import pytest
@@ -44,6 +46,9 @@ def closed(stack):
         closed.long = made["secret"]
         path = "/v1/schedules/nightly"
         assert closed.json("PUT", path, nightly, x_api_key=closed.key)[0] < 300
+        names = {"tenant_rate": 5, "tenant_rate_ms": 90_000, "tenant_tokens": 9, "tenant_budget_ms": 7_200_000}
+        limits = {f"{name}:zoe": value for name, value in names.items()}
+        assert closed.json("PATCH", "/v1/queues/nobody", limits, x_api_key=closed.key)[0] < 300
         yield closed
         closed.drain()
 
@@ -342,3 +347,134 @@ def test_who_may_only_read_sees_no_form(browser, closed, stack):
         tab.see("This view needs a key of the scope operate.")
         assert tab.page.locator("form").count() == 0
         assert tab.page.get_by_role("link", name="Queues").count() == 0
+
+
+# --- gateways that send less
+
+# The place of each view, its route, and the member that has its rows.
+SENT = {
+    "overview": ("?span=hour", "/v1/overview", "queues"),
+    "jobs": ("jobs?state=completed", "/v1/jobs", "jobs"),
+    "jobs-all": ("jobs?tenant=*&state=failed", "/v1/jobs", "jobs"),
+    **{place: (place, f"/v1/{place}", place) for place in LISTS if place != "jobs"},
+    "tenants": ("tenants", "/v1/tenants", "tenants"),
+}
+# What a gateway leaves out when there is nothing to say: then it is not unknown.
+LEFT_OUT = {"holder", "finished_at", "started_at", "reason", "place"}
+SHOWN = """async () => {
+  const whole = document.querySelector("main").cloneNode(true);
+  for (const time of whole.querySelectorAll("time")) time.textContent = "then";
+  const text = (one) => one.textContent.trim();
+  return {
+    rows: [...whole.querySelectorAll("tbody tr")].map((row) =>
+      [...row.children].filter((one) => !one.matches(".actions")).map(text)),
+    tiles: [...whole.querySelectorAll(".tile, .legend li")].map(text),
+    labels: [...whole.querySelectorAll("svg a")].map((one) => one.getAttribute("aria-label")),
+    links: [...whole.querySelectorAll("a, button, time")].map((one) =>
+      ["href", "aria-label", "title", "datetime"].map((name) => one.getAttribute(name) ?? "").join(" ")),
+    whole: text(whole),
+  };
+}"""
+WRONG = ("undefined", "NaN", "Invalid", "[object", "null", "TypeError", "not iterable")
+
+
+class Less:
+    """Shows a view as if the gateway had sent that answer."""
+
+    def __init__(self, tab, view):
+        self.tab, (self.place, self.path, self.member) = tab, SENT[view]
+        self.answer = None
+        tab.page.route(lambda url: url.split("?")[0].endswith(self.path), self.fulfill)
+
+    def fulfill(self, route):
+        if self.answer is None:
+            self.answer = route.fetch().json()
+        route.fulfill(json=self.answer)
+
+    def show(self, answer=None):
+        page = self.tab.page
+        self.answer = answer
+        self.tab.open("ask")
+        page.locator("form.ask").wait_for()
+        with page.expect_response(lambda one: one.url.split("?")[0].endswith(self.path)):
+            self.tab.open(self.place)
+        page.locator("h1").wait_for()
+        page.get_by_text("Loading…").wait_for(state="detached")
+        page.locator("main table, main .fault, main .note, main .tiles").first.wait_for()
+        seen = page.evaluate(SHOWN)
+        assert self.tab.faults == [], self.tab.faults
+        text = json.dumps([seen["whole"], seen["labels"], seen["links"]])
+        assert [word for word in WRONG if word in text] == [], text
+        return seen
+
+
+def is_less(shown, before):
+    """It says what it said before, or that something is not known."""
+    return set(shown.split()) <= {*before.split(), "–", "≤", ">"}
+
+
+@pytest.mark.parametrize("view", SENT)
+def test_a_gateway_that_sends_less(browser, closed, view):
+    with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+        sign_in(tab, closed.key)
+        less = Less(tab, view)
+        whole = less.show()
+        answer = copy.deepcopy(less.answer)
+        rows = answer[less.member]
+        assert whole["rows"] and rows
+        for name in sorted({name for row in rows for name in row}):
+            given = copy.deepcopy(answer)
+            for row in given[less.member]:
+                row.pop(name, None)
+            seen = less.show(given)
+            assert len(seen["rows"]) == len(whole["rows"]), name
+            for now, before in zip(seen["rows"], whole["rows"]):
+                pairs = list(zip(now, before))
+                if name not in LEFT_OUT:
+                    assert all(is_less(one, other) for one, other in pairs), (name, pairs)
+                same = sum(one == other for one, other in pairs)
+                assert same >= len(pairs) - 3, (name, pairs)
+        for name in answer:
+            given = copy.deepcopy(answer)
+            del given[name]
+            seen = less.show(given)
+            assert "There are none." not in seen["whole"] and "No jobs." not in seen["whole"], name
+        if view == "overview":
+            check_figures(less, answer, whole)
+
+
+def check_figures(less, answer, whole):
+    """What is counted, of all and of each time."""
+    assert answer["points"] and whole["labels"]
+    for name in answer["total"]:
+        given = copy.deepcopy(answer)
+        del given["total"][name]
+        seen = less.show(given)
+        pairs = list(zip(seen["tiles"], whole["tiles"], strict=True))
+        changed = [one for one, other in pairs if one != other]
+        assert all("–" in one for one in changed), (name, changed)
+    for name in answer["points"][0]:
+        given = copy.deepcopy(answer)
+        for point in given["points"]:
+            del point[name]
+        seen = less.show(given)
+        assert all(is_less(*pair) for pair in zip(seen["labels"], whole["labels"])), name
+
+
+@pytest.mark.parametrize("view", SENT)
+def test_a_gateway_that_has_no_such_list(browser, closed, view):
+    """It says so, and nothing of what there is."""
+    place, path, _ = SENT[view]
+    answer = {"error": {"message": "there is no such route"}}
+    with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+        sign_in(tab, closed.key)
+        tab.expected = ("404",)
+        tab.page.route(
+            lambda url: url.split("?")[0].endswith(path),
+            lambda route: route.fulfill(status=404, json=answer),
+        )
+        tab.open(place)
+        tab.see("there is no such route", exact=False)
+        text = tab.page.locator("main").inner_text()
+        assert "There are none." not in text and "No jobs." not in text
+        assert tab.page.locator("main table, .tiles").count() == 0

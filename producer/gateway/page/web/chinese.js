@@ -212,6 +212,7 @@ export const chinese = {
   "The connection is lost: what is shown may be old.": "连接已断开：显示的内容可能已过时。",
   "The conversation of that job is not kept any more.": "该任务的对话已不再保留。",
   "The gateway does not answer.": "网关没有响应。",
+  "The gateway does not say.": "网关未说明。",
   "The list stands still.": "列表已暂停。",
   "the oldest for {}": "最久 {}",
   "The time of a budget, in hours": "预算时段（小时）",

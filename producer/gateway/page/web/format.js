@@ -3,8 +3,11 @@ import { h } from "./dom.js";
 import { now } from "./time.js";
 import { language, t } from "./words.js";
 
+// What a gateway does not send is not known: it is not zero.
+const UNKNOWN = "–";
+
 export function count(number) {
-  return new Intl.NumberFormat(language()).format(number ?? 0);
+  return Number.isFinite(number) ? new Intl.NumberFormat(language()).format(number) : UNKNOWN;
 }
 
 // Of a chart's axis: 12k.
@@ -13,7 +16,8 @@ export function short(number) {
 }
 
 export function money(micro) {
-  const dollars = (micro ?? 0) / 1e6;
+  if (!Number.isFinite(micro)) return UNKNOWN;
+  const dollars = micro / 1e6;
   const digits = dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2;
   return new Intl.NumberFormat(language(), {
     style: "currency",
@@ -25,10 +29,11 @@ export function money(micro) {
 
 // "1.5 MB"
 export function bytes(number) {
+  if (!Number.isFinite(number)) return UNKNOWN;
   const sizes = ["byte", "kilobyte", "megabyte", "gigabyte"];
   const power = number > 0 ? Math.min(Math.floor(Math.log(number) / Math.log(1000)), sizes.length - 1) : 0;
   const options = { style: "unit", unit: sizes[power], unitDisplay: power === 0 ? "long" : "short", maximumFractionDigits: 1 };
-  return new Intl.NumberFormat(language(), options).format((number ?? 0) / 1000 ** power);
+  return new Intl.NumberFormat(language(), options).format(number / 1000 ** power);
 }
 
 const UNITS = [
@@ -40,7 +45,7 @@ const UNITS = [
 
 // A length of time: "4.2 s", "3 min", "250 ms".
 export function length(ms) {
-  if (ms === null || ms === undefined) return "–";
+  if (!Number.isFinite(ms)) return UNKNOWN;
   for (const [unit, size] of UNITS)
     if (ms >= size) {
       const whole = ms / size;
@@ -55,7 +60,7 @@ function trimmed(number) {
 
 // A bound of a bucket of times; -1: of the last one, which has none.
 export function bound(ms) {
-  if (ms === null || ms === undefined) return "–";
+  if (!Number.isFinite(ms)) return UNKNOWN;
   return ms < 0 ? `> ${length(3_000_000)}` : `≤ ${length(ms)}`;
 }
 
@@ -64,13 +69,18 @@ export function clock(ms) {
 }
 
 export function date(ms) {
-  if (!Number.isFinite(ms)) return "–";
+  if (!Number.isFinite(ms)) return UNKNOWN;
   return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "medium" }).format(ms);
+}
+
+// One of two words; of what is not known neither.
+export function either(is, yes, no) {
+  return is === undefined ? UNKNOWN : t(is ? yes : no);
 }
 
 // A time as an element: how long ago, with the whole of it to hover on.
 export function ago(ms) {
-  if (!ms) return "–";
+  if (!ms) return UNKNOWN;
   const passed = Math.max(now() - ms, 0);
   const text = passed < 1000 ? t("now") : t("{} ago", length(passed));
   return h("time", { datetime: new Date(ms).toISOString(), title: date(ms) }, text);
@@ -105,7 +115,7 @@ export function visible(text) {
 }
 
 // Text that somebody else has written, isolated from the direction of what is around it.
-export function foreign(text) {
+export function foreign(text = UNKNOWN) {
   const parts = [];
   let at = 0;
   for (const match of text.matchAll(HIDDEN)) {

@@ -32,6 +32,7 @@ export function open(place, me) {
     let next = cursor;
     do {
       const page = await get("/v1/jobs", query(next));
+      if (!page.jobs) throw new Error(t("The gateway does not say."));
       jobs.push(...page.jobs);
       next = page.next;
     } while (next && jobs.length < ROWS && !closed);
@@ -101,7 +102,7 @@ export function open(place, me) {
       ),
       fault(failure),
       all && all.draw(),
-      table(pages.flat(), filters.tenant === "*"),
+      pages.length > 0 ? table(pages.flat(), filters.tenant === "*") : !failure && h("p", { class: "note" }, t("Loading…")),
       next && h("p", { key: "more" }, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
@@ -145,6 +146,8 @@ function field(tag, name, label, props, ...options) {
 }
 
 const COLUMNS = ["State", "Id", "Submitted", "Wait", "Run", "Queue", "Session", "Tokens", "Cost", "Error", "Worker"];
+const ENDED = ["completed", "incomplete", "failed", "cancelled"];
+const STARTED = ["completed", "incomplete", "in_progress"];
 const NUMBERS = ["Wait", "Run", "Tokens", "Cost"];
 
 function table(jobs, hasTenants) {
@@ -163,15 +166,17 @@ function table(jobs, hasTenants) {
 }
 
 function row(job, hasTenants) {
-  const end = job.finished_at ?? now();
+  // What has ended, or has started, and does not say when: neither is known.
+  const end = job.finished_at ?? (ENDED.includes(job.state) ? undefined : now());
+  const start = job.started_at ?? (STARTED.includes(job.state) ? undefined : end);
   return h(
     "tr",
     { key: job.id },
     hasTenants && h("td", {}, foreign(job.tenant ?? "")),
     h("td", {}, state(job.state)),
-    h("th", { scope: "row" }, h("a", { href: `#/job/${job.id}`, class: "id", title: job.id }, short(job.id))),
+    h("th", { scope: "row" }, job.id ? h("a", { href: `#/job/${job.id}`, class: "id", title: job.id }, short(job.id)) : foreign()),
     h("td", {}, ago(job.submitted_at)),
-    h("td", { class: "number" }, length((job.started_at ?? end) - job.submitted_at)),
+    h("td", { class: "number" }, length(start - job.submitted_at)),
     h("td", { class: "number" }, job.started_at ? length(end - job.started_at) : "–"),
     h("td", {}, foreign(job.queue)),
     h("td", {}, foreign(job.session ?? "")),
@@ -188,5 +193,5 @@ function short(id) {
 }
 
 export function state(name) {
-  return h("span", { class: `state ${name}` }, t(name));
+  return name ? h("span", { class: `state ${name}` }, t(name)) : foreign();
 }

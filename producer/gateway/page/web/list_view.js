@@ -75,7 +75,7 @@ export function openList(list, place, may) {
       fault(seen.refusal),
       seen.note && h("p", { key: "told", class: "told", role: "status" }, text(seen.note)),
       seen.asked && ask(seen.asked),
-      rows ? table(list, rows, may ? press : null) : !seen.fault && h("p", { class: "note" }, t("Loading…")),
+      rows ? table(list, rows, may ? press : null) : !seen.fault && h("p", { class: "note" }, t(seen.answer ? "The gateway does not say." : "Loading…")),
     ];
   }
 
@@ -109,12 +109,12 @@ function line(list, row, press) {
     "tr",
     { key: list.key(row) },
     list.columns.map(([, value, kind], i) => h(i === 0 ? "th" : "td", { class: kind, scope: i === 0 ? "row" : null }, text(value(row)))),
-    press && h("td", { class: "actions" }, list.actions.filter((one) => !one.when || one.when(row)).map((one) =>
+    press && h("td", { class: "actions" }, list.actions.filter((one) => list.key(row) !== undefined && (!one.when || one.when(row))).map((one) =>
       h("button", { type: "button", onclick: () => press(one, row), "aria-label": `${t(one.name)}: ${list.key(row)}` }, t(one.name)),
     )),
   );
 }
 
 function text(value) {
-  return typeof value === "string" ? foreign(value) : value;
+  return typeof value === "string" || value === undefined ? foreign(value) : value;
 }

@@ -2,7 +2,7 @@
 // jobs that failed for good, tenants, keys.
 import { post, send } from "./api.js";
 import { h } from "./dom.js";
-import { ago, bytes, count, foreign, length, money, visible } from "./format.js";
+import { ago, bytes, count, either, foreign, length, money, visible } from "./format.js";
 import { openList } from "./list_view.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
@@ -17,11 +17,17 @@ function at(...parts) {
 }
 
 function jobs(name, query) {
-  return h("a", { href: `#/jobs?${new URLSearchParams(query)}` }, foreign(name));
+  return name === undefined ? name : h("a", { href: `#/jobs?${new URLSearchParams(query)}` }, foreign(name));
 }
 
 function job(id) {
   return id && h("a", { href: `#/job/${id}`, class: "id" }, id);
+}
+
+// 0: never.
+function ahead(ms, never) {
+  if (ms === undefined) return ms;
+  return ms ? h("time", { datetime: new Date(ms).toISOString() }, t("in {}", length(Math.max(ms - now(), 0)))) : never;
 }
 
 // 0: there is no limit.
@@ -36,7 +42,7 @@ const queues = {
   key: (queue) => queue.queue,
   columns: [
     ["Queue", (queue) => jobs(queue.queue, { queue: queue.queue })],
-    ["State", (queue) => t(queue.paused ? "paused" : "open")],
+    ["State", (queue) => either(queue.paused, "paused", "open")],
     ["Running", (queue) => count(queue.running), "number"],
     ["Waiting", (queue) => count(queue.waiting), "number"],
     ["May start", (queue) => count(queue.may_start), "number"],
@@ -58,7 +64,7 @@ const queues = {
     },
   ],
   form: (rows) => rows.length > 0 && [
-    choice("queue", "Queue", rows.map(({ queue }) => [queue, visible(queue)])),
+    choice("queue", "Queue", rows.filter(({ queue }) => queue !== undefined).map(({ queue }) => [queue, visible(queue)])),
     field("tenant", "Tenant (empty: each)", {}),
     choice("limit", "Limit", Object.entries(LIMITS).map(([limit, { name }]) => [limit, t(name)])),
     field("value", "At most (0: no limit; empty: not set)", { type: "number", min: 0, step: "any" }),
@@ -90,13 +96,13 @@ async function setLimit({ queue, tenant, limit, value }) {
 
 // "60 / 1 min"
 function starts({ tenant_rate: rate, tenant_rate_ms: ms }) {
-  return rate ? `${count(rate)} / ${length(ms || SECOND_MS)}` : "–";
+  return rate ? `${count(rate)} / ${length(ms === 0 ? SECOND_MS : ms)}` : "–";
 }
 
 // "1,000 / $5.00 / 1 d"
 function budget({ tenant_tokens: tokens, tenant_cost: cost, tenant_budget_ms: ms }) {
   const parts = [tokens && count(tokens), cost && money(cost)].filter(Boolean);
-  return parts.length > 0 ? [...parts, length(ms || DAY_MS)].join(" / ") : "–";
+  return parts.length > 0 ? [...parts, length(ms === 0 ? DAY_MS : ms)].join(" / ") : "–";
 }
 
 // A call cancels some hundred jobs, and says whether there are more.
@@ -118,10 +124,10 @@ const workers = {
   columns: [
     ["Worker", (worker) => worker.worker],
     ["Host", (worker) => worker.host],
-    ["State", (worker) => t(worker.draining ? "drains" : "works")],
+    ["State", (worker) => either(worker.draining, "drains", "works")],
     ["Running", (worker) => `${count(worker.running)} / ${count(worker.slots)}`, "number"],
     ["Queues", (worker) => worker.queues],
-    ["Jobs", (worker) => worker.jobs.map((one) => h("div", {}, job(one.id ?? one)))],
+    ["Jobs", (worker) => worker.jobs?.map((one) => h("div", {}, job(one.id ?? one)))],
     ["Version", (worker) => worker.version],
     ["Started", (worker) => ago(worker.started_at)],
     ["Seen", (worker) => ago(worker.seen_at)],
@@ -140,12 +146,12 @@ const endpoints = {
   columns: [
     ["Endpoint", (endpoint) => endpoint.host],
     ["Model", (endpoint) => endpoint.model],
-    ["State", (endpoint) => (endpoint.wait_ms ? t("left alone for {}", length(endpoint.wait_ms)) : t("answers"))],
+    ["State", (endpoint) => (endpoint.wait_ms ? t("left alone for {}", length(endpoint.wait_ms)) : either(endpoint.wait_ms, "", "answers"))],
     ["Calls", (endpoint) => count(endpoint.calls), "number"],
     ["Failures in a row", (endpoint) => count(endpoint.failures), "number"],
     ["Answered", (endpoint) => ago(endpoint.answered_at)],
     ["Failed", (endpoint) => ago(endpoint.failed_at)],
-    ["Error", (endpoint) => endpoint.error ?? ""],
+    ["Error", (endpoint) => endpoint.error],
   ],
   actions: [],
 };
@@ -165,7 +171,7 @@ const sessions = {
     ["Variables", (session) => (session.unsaved ? t("not kept: {}", session.unsaved) : bytes(session.picture_bytes)), "number"],
     ["Used", (session) => ago(session.updated_ms)],
     ["Last job", (session) => job(session.job)],
-    ["Continue", (session) => !session.closed && h("a", { href: `#/ask?${new URLSearchParams({ session: session.name })}` }, t("Continue"))],
+    ["Continue", (session) => !session.closed && session.name !== undefined && h("a", { href: `#/ask?${new URLSearchParams({ session: session.name })}` }, t("Continue"))],
   ],
   actions: [
     {
@@ -205,9 +211,9 @@ const schedules = {
   key: (one) => one.schedule,
   columns: [
     ["Schedule", (one) => one.schedule],
-    ["When", (one) => `${one.spec} ${one.zone ?? ""}`],
-    ["State", (one) => t(one.paused ? "paused" : "open")],
-    ["Next", (one) => (one.next_at ? h("time", { datetime: new Date(one.next_at).toISOString() }, t("in {}", length(Math.max(one.next_at - now(), 0)))) : "–")],
+    ["When", (one) => one.spec && `${one.spec} ${one.zone ?? ""}`],
+    ["State", (one) => either(one.paused, "paused", "open")],
+    ["Next", (one) => ahead(one.next_at, "–")],
     ["Last", (one) => ago(one.last_at)],
     ["Job", (one) => job(one.last_id)],
   ],
@@ -223,7 +229,7 @@ const tenants = {
   title: "Tenants",
   path: "/v1/tenants",
   rows: (answer) => answer.tenants,
-  key: (one) => `${one.tenant} ${one.queue}`,
+  key: (one) => (one.tenant === undefined || one.queue === undefined ? undefined : `${one.tenant} ${one.queue}`),
   columns: [
     ["Tenant", (one) => jobs(one.tenant, { tenant: one.tenant })],
     ["Queue", (one) => one.queue],
@@ -253,7 +259,7 @@ const keys = {
     ["Scopes", (key) => key.scopes],
     ["Made", (key) => ago(key.created_at)],
     ["Used", (key) => ago(key.last_used_at)],
-    ["Ends", (key) => (key.expires_at ? h("time", { datetime: new Date(key.expires_at).toISOString() }, t("in {}", length(Math.max(key.expires_at - now(), 0)))) : t("never"))],
+    ["Ends", (key) => ahead(key.expires_at, t("never"))],
     ["Requests a minute", (key) => limit(key.rate), "number"],
     ["Jobs at once", (key) => limit(key.jobs), "number"],
     ["Cost a day", (key) => (key.cost ? money(key.cost) : "–"), "number"],

@@ -2,7 +2,7 @@
 import { get, later } from "./api.js";
 import { bars } from "./chart.js";
 import { h } from "./dom.js";
-import { bound, clock, count, date, foreign, length, money } from "./format.js";
+import { bound, clock, count, date, either, foreign, length, money } from "./format.js";
 import { t } from "./words.js";
 
 const EVERY_MS = { hour: 2000, day: 10_000, week: 60_000 };
@@ -54,6 +54,7 @@ function jobsAt(query) {
 }
 
 function now({ queues: all }) {
+  if (!all) return null;
   const sum = (name) => all.reduce((total, queue) => total + queue[name], 0);
   const oldest = Math.max(0, ...all.map((queue) => queue.oldest_ms));
   return h(
@@ -67,22 +68,23 @@ function now({ queues: all }) {
 }
 
 function past({ points, total, from, step_ms: stepMs, steps, span }) {
-  const byAt = new Map(points.map((point) => [point.at, point]));
-  const places = Array.from({ length: steps }, (_, i) => from + i * stepMs);
+  const isWhole = points && [from, stepMs, steps].every(Number.isFinite);
+  const byAt = new Map(isWhole ? points.map((point) => [point.at, point]) : []);
+  const places = Array.from({ length: isWhole ? steps : 0 }, (_, i) => from + i * stepMs);
   const time = span === "hour" ? clock : date;
   const shown = places.map((at) => {
     const point = byAt.get(at);
     const parts = ENDS.map((name) => point?.[name] ?? 0);
-    const label = `${time(at)}: ${ENDS.map((name, i) => `${count(parts[i])} ${t(name)}`).join(", ")}`;
+    const label = `${time(at)}: ${ENDS.map((name, i) => `${count(point ? point[name] : 0)} ${t(name)}`).join(", ")}`;
     return { at, parts, label, href: jobsAt({ since: at, until: at + stepMs }) };
   });
-  const since = { since: from };
+  const since = from === undefined ? {} : { since: from };
   return [
-    bars({ title: t("Jobs that ended"), points: shown, names: ENDS }),
-    h("ul", { class: "legend" }, ENDS.map((name) =>
+    isWhole && bars({ title: t("Jobs that ended"), points: shown, names: ENDS }),
+    total && h("ul", { class: "legend" }, ENDS.map((name) =>
       h("li", {}, h("span", { class: `swatch ${name}`, "aria-hidden": "true" }), h("a", { href: jobsAt({ state: name, ...since }) }, `${count(total[name])} ${t(name)}`)),
     )),
-    h(
+    total && h(
       "section",
       { class: "tiles", "aria-label": t("In this time") },
       tile(t("Wait"), bound(total.wait_p50), jobsAt(since), `p95 ${bound(total.wait_p95)}`),
@@ -94,6 +96,7 @@ function past({ points, total, from, step_ms: stepMs, steps, span }) {
 }
 
 function queues({ queues: all }) {
+  if (!all) return null;
   return h(
     "section",
     {},
@@ -109,12 +112,12 @@ function queues({ queues: all }) {
           h(
             "tr",
             { key: queue.queue },
-            h("th", { scope: "row" }, h("a", { href: jobsAt({ queue: queue.queue }) }, foreign(queue.queue))),
+            h("th", { scope: "row" }, queue.queue === undefined ? foreign() : h("a", { href: jobsAt({ queue: queue.queue }) }, foreign(queue.queue))),
             h("td", { class: "number" }, count(queue.running)),
             h("td", { class: "number" }, count(queue.waiting)),
             h("td", { class: "number" }, count(queue.scheduled)),
             h("td", { class: "number" }, queue.oldest_ms > 0 ? length(queue.oldest_ms) : "–"),
-            h("td", {}, queue.paused ? t("paused") : t("open")),
+            h("td", {}, either(queue.paused, "paused", "open")),
           ),
         )),
       ),
