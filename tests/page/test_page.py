@@ -91,6 +91,7 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
 
 
 def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway, stack):
+    tab.expected = ("400",)
     said = {"model": "m7", "metadata": {"order": "7"}}
     ended = {"kind": "code", "cells": ["1"], "metadata": {"team": "é & ü"}}
     ended = gateway.json("POST", "/v1/jobs", ended)[1]["id"]
@@ -108,7 +109,6 @@ def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway, stack):
     tab.see("No jobs.")
     metadata.fill("order")
     tab.page.keyboard.press("Enter")
-    tab.expected = ("400",)
     tab.see('metadata is "order", must be KEY=VALUE')
     metadata.fill("order=7")
     tab.page.keyboard.press("Enter")
