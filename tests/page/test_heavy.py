@@ -2,6 +2,7 @@
 long, keeps few elements, and loses nothing of them. How long they take is judged in the
 whole form alone: beside other tests a browser waits for the processor."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,8 +11,10 @@ import time
 import zlib
 
 import pytest
-from servers import wait_until
+from gateway import Gateway
+from servers import free_ports, wait_until
 from stack import Stack
+from tab import Tab
 from worker import TakenJob
 
 CALLS = 3330
@@ -265,3 +268,50 @@ def test_redis_goes_away_and_comes_back(tab, stack):
     tab.page.locator(".fault").first.wait_for(state="detached")
     shown = [text.strip() for text in tab.page.locator(".output").all_inner_texts()]
     assert shown == [f"printed {n}" for n in range(6)]
+
+
+def test_redis_is_killed_and_begins_again(browser):
+    """While a job is looked at, and while somebody writes a question."""
+    with contextlib.ExitStack() as opened:
+        stack = opened.enter_context(Stack(executor=False, redis={"aof": True}))
+        gateway = opened.enter_context(Gateway(stack.redis.url, port=free_ports(1)[0]))
+        base = f"http://127.0.0.1:{gateway.ready().port}"
+        tab, desk = [opened.enter_context(Tab(browser, base)) for _ in range(2)]
+        for one in (tab, desk):
+            one.expected = ("404", "503", "504", "ERR_", "Failed to load")
+        job = TakenJob(stack, prompt="x")
+        job.tell(*calls(2))
+        tab.open(f"job/{job.id}")
+        tab.see("printed 1")
+        desk.open("ask")
+        text, asked = desk.page.locator("#text"), ""
+        text.focus()
+        for turn in range(1, 3):
+            more = f"typed before {turn}, "
+            desk.page.keyboard.type(more)
+            stack.redis.kill()
+            tab.page.locator(".fault").first.wait_for()
+            desk.page.keyboard.type(f"while it is away {turn}, ")
+            desk.page.keyboard.press("Control+Enter")
+            desk.page.locator(".fault").wait_for()
+            desk.page.keyboard.type(f"after a refusal {turn}, ")
+            stack.redis.start()
+            wait_until(lambda: gateway.call("GET", "/readyz")[0] == 200)
+            asked += f"{more}while it is away {turn}, after a refusal {turn}, "
+            assert text.input_value() == asked
+            assert desk.page.evaluate("document.activeElement.id") == "text"
+            job.tell(*list(calls(2 * turn + 2))[6 * turn :])
+            tab.see(f"printed {2 * turn + 1}")
+            tab.page.locator(".fault").first.wait_for(state="detached")
+        job.finish()
+        tab.see("completed", exact=True)
+        shown = [one.strip() for one in tab.page.locator(".output").all_inner_texts()]
+        assert shown == [f"printed {n}" for n in range(6)]
+        count = len(stack.events(job.id))
+        tab.page.get_by_text(f"Events ({count})", exact=True).wait_for()
+        desk.page.keyboard.type("and sent.")
+        desk.page.keyboard.press("Control+Enter")
+        desk.page.locator(".asked").get_by_text(asked + "and sent.", exact=True).wait_for()
+        for one in (tab, desk):  # a gateway waits for who follows a job
+            one.page.close()
+        gateway.drain()
