@@ -44,7 +44,7 @@ export function approval(data, seen, act, changed) {
     fault(data.error?.message),
     h(
       "p",
-      { class: "bar" },
+      { key: "verdicts", class: "bar" },
       AT_ONCE.map(([verdict, name]) => h("button", { type: "button", key: verdict, class: verdict === "approve" && "main", onclick: () => act({ verdict, call: data.call }) }, t(name))),
       Object.entries(WORDS).map(([verdict, { name }]) => h("button", { type: "button", key: verdict, "aria-expanded": String(seen.verdict === verdict), onclick: () => choose(verdict) }, t(name))),
     ),

@@ -30,6 +30,7 @@ export function open(place) {
 
   async function submit(event) {
     event.preventDefault();
+    if (seen.isBusy) return;
     const given = Object.fromEntries(new FormData(event.target));
     seen.isBusy = true;
     seen.fault = null;
@@ -77,7 +78,7 @@ export function open(place) {
         ),
         seen.files.length > 0 && h("ul", { class: "files" }, seen.files.map((file) => h("li", { key: file.name }, foreign(file.name)))),
         fault(seen.fault),
-        h("p", {}, h("button", { disabled: seen.isBusy, class: "main" }, seen.kind === "prompt" ? t("Ask") : t("Run"))),
+        h("p", { key: "send" }, h("button", { "aria-disabled": String(seen.isBusy), class: "main" }, seen.kind === "prompt" ? t("Ask") : t("Run"))),
       ),
     ],
     close() {

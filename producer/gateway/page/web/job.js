@@ -115,6 +115,7 @@ export function open(place, me) {
   }
 
   async function judge() {
+    if (seen.isJudging) return;
     seen.replay = null;
     seen.isJudging = true;
     seen.refusal = null;
@@ -172,7 +173,7 @@ export function open(place, me) {
     !hasEnded(conversation) && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
     conversation.state === "failed" && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
     hasEnded(conversation) && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", id), t("Remove"), remove) }, t("Remove")),
-    mayJudge && hasEnded(conversation) && h("button", { type: "button", key: "replay", disabled: seen.isJudging, onclick: judge }, t("Replay")),
+    mayJudge && hasEnded(conversation) && h("button", { type: "button", key: "replay", "aria-disabled": String(seen.isJudging), onclick: judge }, t("Replay")),
     seen.body && (seen.body.prompt || seen.body.cells) && h("a", { key: "ask", href: `#/ask?${new URLSearchParams({ again: id })}` }, t("Ask it again")),
   ];
 

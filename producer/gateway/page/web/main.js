@@ -6,7 +6,7 @@
 //   draw()    describes what the view shows now (dom.js)
 //   close()   ends what it waits for
 // It calls place.changed() when it has something new to show. place.path are the parts of the address
-// behind "#/", place.query its filters; place.go({...}) changes the filters.
+// behind "#/", place.query its filters; place.go({...}) changes the filters, and the focus stays.
 import { get, later, post } from "./api.js";
 import { h, render } from "./dom.js";
 import { fault, foreign } from "./format.js";
@@ -46,7 +46,10 @@ function place() {
     go(filters) {
       const given = Object.entries({ ...this.query, ...filters }).filter(([, value]) => value);
       const text = new URLSearchParams(given).toString();
-      location.hash = `#/${path}${text ? `?${text}` : ""}`;
+      const address = `#/${path}${text ? `?${text}` : ""}`;
+      if (address === location.hash) return;
+      history.pushState(null, "", address);
+      open(true);
     },
   };
 }
@@ -60,10 +63,11 @@ function decoded(text) {
   }
 }
 
-async function open() {
+// What is shown stays until the next view is there. hasFocus: a control of the same view asked for it, and
+// keeps the focus.
+async function open(hasFocus = false) {
   const number = ++opened;
   view?.close();
-  view = null;
   failure = null;
   const at = place();
   let name = at.path[0];
@@ -72,6 +76,7 @@ async function open() {
   const found = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS[""];
   if (found.scope && !may(found.scope)) {
     failure = t("This view needs a key of the scope {}.", found.scope);
+    view = null;
     draw();
     return;
   }
@@ -79,13 +84,14 @@ async function open() {
   if (number !== opened) return;
   if (!module) {
     failure = t("The gateway does not answer.");
+    view = null;
     draw();
     return;
   }
   view = module.open(at, me, signedIn);
   view.of = found.of ?? name;
   draw();
-  if (number > 1) document.getElementById("view").focus();
+  if (number > 1 && !hasFocus) document.getElementById("view").focus();
 }
 
 function may(scope) {
@@ -101,10 +107,12 @@ function draw() {
   asked = true;
   requestAnimationFrame(() => {
     asked = false;
-    const focused = document.activeElement;
+    const holders = [];
+    for (let one = document.activeElement; one; one = one.parentElement?.closest("[tabindex]")) holders.push(one);
     render(document.body, frame());
-    // What had the focus is gone: then the view has it, not the whole document.
-    if (!focused.isConnected) document.getElementById("view").focus();
+    // What had the focus is gone: then what it stood in has it, a table or the view, not the whole document.
+    const holder = holders.find((one) => one.isConnected) ?? document.getElementById("view");
+    if (holder !== holders[0]) holder.focus({ preventScroll: true });
     showCurrent();
     document.title = view ? `${view.title()} · quern` : "quern";
   });
@@ -220,7 +228,7 @@ async function start() {
       return;
     }
   }
-  addEventListener("hashchange", open);
+  addEventListener("hashchange", () => open());
   await open();
 }
 

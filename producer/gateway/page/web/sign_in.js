@@ -10,6 +10,7 @@ export function open(place, me, signedIn) {
 
   async function submit(event) {
     event.preventDefault();
+    if (busy) return;
     const key = new FormData(event.target).get("key").trim();
     busy = true;
     place.changed();
@@ -34,7 +35,7 @@ export function open(place, me, signedIn) {
         h("label", { for: "key" }, t("Key")),
         h("input", { id: "key", name: "key", type: "password", autocomplete: "current-password", required: true, shown: (node) => node.focus() }),
         fault(refusal),
-        h("button", { disabled: busy }, t("Sign in")),
+        h("button", { "aria-disabled": String(busy) }, t("Sign in")),
       ),
     close() {},
   };
