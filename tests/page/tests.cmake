@@ -2,6 +2,7 @@
 if(TARGET quern-gateway)
   scenario_test(page/page page)
   scenario_test(page/every page)
+  scenario_test(page/keyboard page)
   scenario_test(page/hostile page)
   scenario_test(page/heavy page)
   scenario_test(page/views page)
