@@ -292,7 +292,9 @@ def test_redis_is_killed_and_begins_again(browser):
             stack.redis.kill()
             tab.page.locator(".fault").first.wait_for()
             desk.page.keyboard.type(f"while it is away {turn}, ")
-            desk.page.keyboard.press("Control+Enter")
+            with desk.page.expect_response("**/v1/jobs") as answer:
+                desk.page.keyboard.press("Control+Enter")
+            assert answer.value.status == 503
             desk.page.locator(".fault").wait_for()
             desk.page.keyboard.type(f"after a refusal {turn}, ")
             stack.redis.start()
