@@ -102,7 +102,8 @@ export function open(place, me) {
       ),
       fault(failure),
       all && all.draw(),
-      pages.length > 0 ? table(pages.flat(), filters.tenant === "*") : !failure && h("p", { class: "note" }, t("Loading…")),
+      pages.length > 0 && table(pages.flat(), filters.tenant === "*"),
+      pages.length === 0 && !failure && h("p", { class: "note" }, t("Loading…")),
       next && h("p", { key: "more" }, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
@@ -174,7 +175,7 @@ function row(job, hasTenants) {
     { key: job.id },
     hasTenants && h("td", {}, foreign(job.tenant ?? "")),
     h("td", {}, state(job.state)),
-    h("th", { scope: "row" }, job.id ? h("a", { href: `#/job/${job.id}`, class: "id", title: job.id }, short(job.id)) : foreign()),
+    h("th", { scope: "row" }, job.id ? link(job.id) : foreign()),
     h("td", {}, ago(job.submitted_at)),
     h("td", { class: "number" }, length(start - job.submitted_at)),
     h("td", { class: "number" }, job.started_at ? length(end - job.started_at) : "–"),
@@ -185,6 +186,10 @@ function row(job, hasTenants) {
     h("td", { class: job.error_code && "bad" }, foreign(job.error_code ?? (job.reason ? t(job.reason) : ""))),
     h("td", {}, foreign(job.worker ?? "")),
   );
+}
+
+function link(id) {
+  return h("a", { href: `#/job/${id}`, class: "id", title: id }, short(id));
 }
 
 // Of an id its time and what was drawn by chance: the whole one is in the title.

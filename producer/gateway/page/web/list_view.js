@@ -75,8 +75,12 @@ export function openList(list, place, may) {
       fault(seen.refusal),
       seen.note && h("p", { key: "told", class: "told", role: "status" }, text(seen.note)),
       seen.asked && ask(seen.asked),
-      rows ? table(list, rows, may ? press : null) : !seen.fault && h("p", { class: "note" }, t(seen.answer ? "The gateway does not say." : "Loading…")),
+      rows ? table(list, rows, may ? press : null) : !seen.fault && nothing(),
     ];
+  }
+
+  function nothing() {
+    return h("p", { class: "note" }, seen.answer ? t("The gateway does not say.") : t("Loading…"));
   }
 
   function ask({ action, row }) {
@@ -98,7 +102,16 @@ function table(list, rows, press) {
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, list.columns.map(([name, , kind], i) => h("th", { scope: "col", class: i === 0 ? "held" : kind }, t(name))), acts && h("th", { scope: "col" }, t("Actions")))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          list.columns.map(([name, , kind], i) => h("th", { scope: "col", class: i === 0 ? "held" : kind }, t(name))),
+          acts && h("th", { scope: "col" }, t("Actions")),
+        ),
+      ),
       h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
     ),
   );
@@ -109,10 +122,16 @@ function line(list, row, press) {
     "tr",
     { key: list.key(row) },
     list.columns.map(([, value, kind], i) => h(i === 0 ? "th" : "td", { class: kind, scope: i === 0 ? "row" : null }, text(value(row)))),
-    press && h("td", { class: "actions" }, list.actions.filter((one) => list.key(row) !== undefined && (!one.when || one.when(row))).map((one) =>
+    press && h("td", { class: "actions" }, actionsOf(list, row).map((one) =>
       h("button", { type: "button", onclick: () => press(one, row), "aria-label": `${t(one.name)}: ${list.key(row)}` }, t(one.name)),
     )),
   );
+}
+
+// A row without its name cannot be acted on.
+function actionsOf(list, row) {
+  if (list.key(row) === undefined) return [];
+  return list.actions.filter((one) => !one.when || one.when(row));
 }
 
 function text(value) {

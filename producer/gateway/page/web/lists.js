@@ -64,7 +64,7 @@ const queues = {
     },
   ],
   form: (rows) => rows.length > 0 && [
-    choice("queue", "Queue", rows.filter(({ queue }) => queue !== undefined).map(({ queue }) => [queue, visible(queue)])),
+    choice("queue", "Queue", rows.flatMap(({ queue }) => (queue === undefined ? [] : [[queue, visible(queue)]]))),
     field("tenant", "Tenant (empty: each)", {}),
     choice("limit", "Limit", Object.entries(LIMITS).map(([limit, { name }]) => [limit, t(name)])),
     field("value", "At most (0: no limit; empty: not set)", { type: "number", min: 0, step: "any" }),
@@ -146,7 +146,7 @@ const endpoints = {
   columns: [
     ["Endpoint", (endpoint) => endpoint.host],
     ["Model", (endpoint) => endpoint.model],
-    ["State", (endpoint) => (endpoint.wait_ms ? t("left alone for {}", length(endpoint.wait_ms)) : either(endpoint.wait_ms, "", "answers"))],
+    ["State", stateOfEndpoint],
     ["Calls", (endpoint) => count(endpoint.calls), "number"],
     ["Failures in a row", (endpoint) => count(endpoint.failures), "number"],
     ["Answered", (endpoint) => ago(endpoint.answered_at)],
@@ -155,6 +155,10 @@ const endpoints = {
   ],
   actions: [],
 };
+
+function stateOfEndpoint({ wait_ms: ms }) {
+  return ms ? t("left alone for {}", length(ms)) : either(ms, "", "answers");
+}
 
 const sessions = {
   title: "Sessions",
@@ -171,7 +175,7 @@ const sessions = {
     ["Variables", (session) => (session.unsaved ? t("not kept: {}", session.unsaved) : bytes(session.picture_bytes)), "number"],
     ["Used", (session) => ago(session.updated_ms)],
     ["Last job", (session) => job(session.job)],
-    ["Continue", (session) => !session.closed && session.name !== undefined && h("a", { href: `#/ask?${new URLSearchParams({ session: session.name })}` }, t("Continue"))],
+    ["Continue", goOn],
   ],
   actions: [
     {
@@ -182,6 +186,11 @@ const sessions = {
     },
   ],
 };
+
+function goOn({ closed, name }) {
+  const query = new URLSearchParams({ session: name });
+  return !closed && name !== undefined && h("a", { href: `#/ask?${query}` }, t("Continue"));
+}
 
 const dead = {
   title: "Failed for good",
@@ -284,7 +293,8 @@ function field(name, label, props) {
 
 function choice(name, label, options) {
   const id = `new-${name}`;
-  return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name }, options.map(([value, text]) => h("option", { value }, text))));
+  const shown = options.map(([value, text]) => h("option", { value }, text));
+  return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name }, shown));
 }
 
 // The answer alone has it.

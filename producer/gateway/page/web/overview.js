@@ -53,6 +53,10 @@ function jobsAt(query) {
   return `#/jobs?${new URLSearchParams(query)}`;
 }
 
+function jobsOf(queue) {
+  return h("a", { href: jobsAt({ queue }) }, foreign(queue));
+}
+
 function now({ queues: all }) {
   if (!all) return null;
   const sum = (name) => all.reduce((total, queue) => total + queue[name], 0);
@@ -95,6 +99,15 @@ function past({ points, total, from, step_ms: stepMs, steps, span }) {
   ];
 }
 
+const COLUMNS = [
+  ["Queue", "held"],
+  ["Running", "number"],
+  ["Waiting", "number"],
+  ["Later", "number"],
+  ["Oldest", "number"],
+  ["State"],
+];
+
 function queues({ queues: all }) {
   if (!all) return null;
   return h(
@@ -107,12 +120,12 @@ function queues({ queues: all }) {
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, ["Queue", "Running", "Waiting", "Later", "Oldest", "State"].map((name, i) => h("th", { scope: "col", class: i === 0 ? "held" : i < 5 && "number" }, t(name))))),
+        h("thead", {}, h("tr", {}, COLUMNS.map(([name, kind]) => h("th", { scope: "col", class: kind }, t(name))))),
         h("tbody", {}, all.map((queue) =>
           h(
             "tr",
             { key: queue.queue },
-            h("th", { scope: "row" }, queue.queue === undefined ? foreign() : h("a", { href: jobsAt({ queue: queue.queue }) }, foreign(queue.queue))),
+            h("th", { scope: "row" }, queue.queue === undefined ? foreign() : jobsOf(queue.queue)),
             h("td", { class: "number" }, count(queue.running)),
             h("td", { class: "number" }, count(queue.waiting)),
             h("td", { class: "number" }, count(queue.scheduled)),
