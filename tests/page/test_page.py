@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from gateway import Gateway, make_key
@@ -88,6 +89,25 @@ def test_a_job_is_found_by_its_filters(tab, gateway, drawn):
     tab.page.get_by_label("Id, or a part of it").fill(drawn)
     tab.page.keyboard.press("Enter")
     tab.see("It is drawn.")
+
+
+def test_a_job_is_found_by_its_time(browser, gateway):
+    """In minutes of the reader's zone."""
+    zone = timezone(timedelta(hours=5, minutes=45))
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "x", "queue": "nobody"})[1]["id"]
+    now = datetime.now(zone).replace(second=0, microsecond=0)
+    base = f"http://127.0.0.1:{gateway.port}"
+    with Tab(browser, base, timezone_id="Asia/Kathmandu") as tab:
+        tab.open("jobs?queue=nobody")
+        tab.see(short(job))
+        for label, minutes, is_seen in (("Since", 5, False), ("Since", -5, True), ("Until", -4, False), ("Until", 5, True)):
+            at = now + timedelta(minutes=minutes)
+            field = tab.page.get_by_label(label, exact=True)
+            field.fill(at.strftime("%Y-%m-%dT%H:%M"))
+            tab.page.keyboard.press("Enter")
+            tab.see(short(job) if is_seen else "No jobs.")
+            assert f"{label.lower()}={int(at.timestamp()) * 1000}" in tab.page.url
+            assert field.input_value() == at.strftime("%Y-%m-%dT%H:%M")
 
 
 def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway, stack):

@@ -2,12 +2,13 @@
 import { get, later } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
-import { ago, count, date, fault, foreign, length, money } from "./format.js";
+import { ago, count, fault, foreign, length, money } from "./format.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
 
 const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
 const TEXTS = ["queue", "session", "worker", "model", "metadata", "error_code", "tenant"];
+const TIMES = ["since", "until"]; // ms since 1970 in the address, minutes of the reader's zone in the form
 const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const EVERY_MS = 2000;
 const ROWS = 100;
@@ -84,6 +85,7 @@ export function open(place, me) {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(event.target));
     given.id = given.id.trim().toLowerCase();
+    for (const name of TIMES) given[name] &&= new Date(given[name]).getTime();
     if (WHOLE_ID.test(given.id)) location.hash = `#/job/${given.id}`;
     else place.go(given);
   }
@@ -121,6 +123,8 @@ const NAMES = {
   model: "Model",
   metadata: "Metadata (key=value)",
   error_code: "Error",
+  since: "Since",
+  until: "Until",
   tenant: "Tenant (* for all)",
 };
 
@@ -134,11 +138,16 @@ function form(filters, me, submit) {
       h("option", { value: one, selected: filters.state === one }, t(one)),
     )),
     texts.map((name) => field("input", name, NAMES[name], { value: filters[name] ?? "" })),
-    filters.since && h("p", { class: "note" }, t("Since {}", date(Number(filters.since)))),
-    filters.until && h("p", { class: "note" }, t("Until {}", date(Number(filters.until)))),
+    TIMES.map((name) => field("input", name, NAMES[name], { type: "datetime-local", value: minute(filters[name]) })),
     h("button", {}, t("Find")),
     Object.keys(filters).length > 0 && h("a", { href: "#/jobs" }, t("Without filters")),
   );
+}
+
+// As a field of that type has it.
+function minute(ms) {
+  const at = new Date(Number(ms ?? NaN));
+  return isNaN(at) ? "" : new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 function field(tag, name, label, props, ...options) {
