@@ -13,14 +13,15 @@ export function open(place) {
 
   // What another job had been asked, or the conversation up to one of its turns.
   async function load() {
-    try {
-      if (again) takeAgain(await get(`/v1/jobs/${encodeURIComponent(again)}/body`));
-      if (from) seen.before = upTo((await get(`/v1/jobs/${encodeURIComponent(from)}`)).result?.messages ?? [], Number(back));
-      if (from && seen.before.length === 0) seen.fault = t("The conversation of that job is not kept any more.");
-    } catch (error) {
-      seen.fault = error.message;
-    }
-    place.changed();
+    if (again) takeAgain(await get(`/v1/jobs/${encodeURIComponent(again)}/body`));
+    if (!from) return;
+    seen.before = upTo((await get(`/v1/jobs/${encodeURIComponent(from)}`)).result?.messages ?? [], Number(back));
+    if (seen.before.length === 0) throw new Error(t("The conversation of that job is not kept any more."));
+  }
+
+  function loadFirst() {
+    const tell = (error) => (seen.fault = error.message);
+    load().catch(tell).finally(place.changed);
   }
 
   function takeAgain(body) {
@@ -36,6 +37,7 @@ export function open(place) {
     seen.fault = null;
     place.changed();
     try {
+      if (from && !seen.before?.length) await load();
       const job = await jobOf(given, seen);
       const { id } = await post("/v1/jobs", job);
       if (!isClosed) location.hash = `#/job/${id}`;
@@ -57,7 +59,7 @@ export function open(place) {
     place.changed();
   }
 
-  if (from || again) load();
+  if (from || again) loadFirst();
   return {
     title: () => t("Ask"),
     draw: () => [
