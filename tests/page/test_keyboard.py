@@ -504,6 +504,20 @@ def test_a_branch_that_is_asked_before_its_conversation_came(tab, gateway, stack
     assert said[-1] == "otherwise" and "Two." in said
 
 
+def test_what_somebody_types_stays_when_the_old_question_comes(tab, summed):
+    held = []
+    tab.page.route("**/body", lambda route: held.append(route))
+    tab.open(f"ask?again={summed}")
+    text = tab.page.locator("#text")
+    text.focus()
+    tab.page.keyboard.type("another")
+    soon(tab, lambda: held)
+    with tab.page.expect_response("**/body"):
+        held[0].continue_()
+    tab.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 100)))")
+    assert text.input_value() == "another"
+
+
 def test_a_job_is_asked_again_by_keyboard(tab, gateway, stack, summed):
     tab.open(f"job/{summed}")
     press(tab, "Ask it again", role="link")

@@ -8,7 +8,7 @@ const MOST_FILES = 20;
 
 export function open(place) {
   const { from, back, again } = place.query;
-  const seen = { kind: "prompt", files: [], fault: null, isBusy: false, before: null, text: "" };
+  const seen = { kind: "prompt", files: [], fault: null, isBusy: false, before: null, text: "", isTyped: false };
   let isClosed = false;
 
   // What another job had been asked, or the conversation up to one of its turns.
@@ -25,6 +25,7 @@ export function open(place) {
   }
 
   function takeAgain(body) {
+    if (seen.isTyped) return; // who has begun to write keeps it
     seen.kind = body.cells ? "code" : "prompt";
     seen.text = body.cells?.join("\n\n") ?? body.prompt ?? "";
   }
@@ -72,7 +73,7 @@ export function open(place) {
           h("button", { type: "button", "aria-pressed": String(kind === seen.kind), onclick: () => turn(kind) }, t(name)),
         )),
         h("label", { for: "text" }, seen.kind === "prompt" ? t("Question") : t("Code")),
-        h("textarea", { id: "text", name: "text", value: seen.text, rows: 8, required: true, class: seen.kind, spellcheck: seen.kind === "prompt" ? "true" : "false", onkeydown: sendByKey, shown: (node) => node.focus() }),
+        h("textarea", { id: "text", name: "text", value: seen.text, rows: 8, required: true, class: seen.kind, spellcheck: seen.kind === "prompt" ? "true" : "false", oninput: () => (seen.isTyped = true), onkeydown: sendByKey, shown: (node) => node.focus() }),
         h("div", { class: "filters" },
           h("div", {}, h("label", { for: "session" }, t("Session")), h("input", { id: "session", name: "session", value: place.query.session ?? "", autocomplete: "off" })),
           h("div", {}, h("label", { for: "queue" }, t("Queue")), h("input", { id: "queue", name: "queue", autocomplete: "off" })),
