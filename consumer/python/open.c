@@ -26,6 +26,7 @@ static enum pace begin_restoring(struct python_session *session,
     restore->cells_due = true;
     restore->cell_at = 0;
     run_lose_session(session);
+    session->run.rerun_killed = 0;
     run_note_reruns(session);
     if (session->request.verb == SESSION_READ) {
         struct err why;

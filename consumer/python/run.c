@@ -191,6 +191,7 @@ enum pace run_give_up(struct python_session *session)
                        "the session are gone"),
     };
     struct list none = { 0 };
+    session->run = (struct cell_run){ .losses = session->run.losses };
     request->cell->on_start(request->owner, false);
     request->cell->on_cell(request->owner, &cell, 0, &none, true);
     return session_done(session);

@@ -55,7 +55,7 @@ enum pace run_give_up(struct python_session *session);
 /* An earlier cell has ended with that outcome. */
 void run_count_rerun(struct python_session *session, const struct cell *cell);
 /* All earlier cells run again, or have done so for a request that was given up,
- * or for an earlier attempt. */
+ * or do so for an earlier attempt. */
 void run_note_reruns(struct python_session *session);
 
 /* run_landed() ends both states. */

@@ -11,7 +11,7 @@
  *   not_interrupted    a cell ends by itself while nobody wants the job to end
  *   state_there        a cell runs where the cells before it have run
  *   loss_told          a cell is told when its session is not the one that the
- *                      cell before it has left
+ *                      cell before it has left, in the same attempt
  *   own_answer         an answer is that of its request
  *   settled            what a reply took is what the budget pays
  *   limit_kept         no more turns than the job may have
@@ -28,6 +28,8 @@
  *   cancel_bounded     a job that is cancelled ends soon
  *
  * Known not to hold, and demanded with --strict only:
+ *   (loss_told from one attempt to the next: a session that an earlier attempt
+ *   has made again is told as kept when all its cells have ended meanwhile)
  *   cell_given_up      a cell that its executor has died of twice does not run
  *                      a third time; whoever takes the job over from one that
  *                      was killed, or left, in the cell begins to count anew */
