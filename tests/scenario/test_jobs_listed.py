@@ -67,7 +67,7 @@ def stand_everywhere(jobs):
     return placed
 
 
-ROMAN = {"team": "Straße", "order": "7", "n": 3, "long": "x" * 300, "last": "a\tb=c"}
+ROMAN = {"team": "Straße", "order": "7", "n": 3, "long": "x" * 300, "last": "a\tb=c", "wide": "é" * 70}
 
 
 def test_jobs_are_found_by_their_model_and_metadata(jobs, quern):
@@ -88,7 +88,7 @@ def test_jobs_are_found_by_their_model_and_metadata(jobs, quern):
     for id in map(job_id, (60, 61)):
         run_as(jobs, id, "q5", model="m1", metadata=ROMAN)
     ended = {job_id(60), job_id(61)}
-    for found in ({"model": "m1"}, {"metadata": "team=Straße"}, {"metadata": "last=a\tb=c"}):
+    for found in ({"model": "m1"}, {"metadata": "team=Straße"}, {"metadata": "last=a\tb=c"}, {"metadata": "wide=" + "é" * 70}):
         assert set(ids(walk(jobs, **found))) == odd | ended, found
     assert set(ids(walk(jobs, model="m1", metadata="order=7", state="completed"))) == ended
     assert set(ids(walk(jobs, metadata="order=8"))) == even
@@ -96,6 +96,8 @@ def test_jobs_are_found_by_their_model_and_metadata(jobs, quern):
     assert {row["id"] for row in rows} == odd | ended
     for found in ({"model": "m"}, {"model": "order=7"}, {"metadata": "order="}, {"metadata": "n=3"}):
         assert walk(jobs, **found) == [], found
+    facts = jobs.client.hgetall(f"{jobs.root}job:{job_id(1)}")
+    assert all(len(value) <= 64 for value in facts.values()), facts
     assert walk(jobs, metadata="long=" + "x" * 300) == []  # longer than is kept
     assert "'order' is not key=value" in refused("BADARG", walk, jobs, metadata="order")
 
@@ -104,6 +106,24 @@ def run_as(jobs, id, queue, **said):
     jobs.submit(id, pack(v=1, id=id, **said), queue=queue)
     (job,) = jobs.take_jobs(queues=[queue])
     jobs.call("finish", id, job.epoch, "completed", b"\x80", b"", "", 0, 0, 1, 2)
+
+
+def test_the_jobs_of_one_call_share_the_time_of_the_search(jobs):
+    """Those behind the bound are found by all but their model and metadata."""
+    many = [pack(v=1, id=job_id(n), model="m", prompt="x", extra=[0] * 13000) for n in range(20)]
+    pairs = [part for n, job in enumerate(many) for part in ("id", job_id(n), "job", job)]
+    assert {answer[1] for answer in jobs.call("submit_many", *pairs)} == {b"created"}
+    found = ids(walk(jobs, model="m"))
+    assert sorted(found) == [job_id(n) for n in range(8)] and len(walk(jobs)) == 20
+    jobs.submit(job_id(30), pack(v=1, id=job_id(30), model="m"))
+    assert len(walk(jobs, model="m")) == 9
+
+
+def test_no_fact_adds_a_line_to_the_index(jobs):
+    jobs.submit(A, pack(v=1, id=A, metadata={"a": "b"}))
+    jobs.client.hset(f"{jobs.root}job:{A}", "found_by", "x\n" + B + "\tc\t\tevil\n")
+    jobs.call("cancel", A, "")
+    assert ids(walk(jobs)) == [A] and jobs.client.get(jobs.root + "ended").count(b"\n") == 1
 
 
 def test_lines_of_before_are_listed_with_those_of_now(jobs, redis):
@@ -117,7 +137,7 @@ def test_lines_of_before_are_listed_with_those_of_now(jobs, redis):
     assert ids(walk(jobs, metadata="a=b")) == [B]
 
 
-@pytest.mark.parametrize("metadata", [{1: "x"}, {"a": 1, 2: "b"}, [1], 5, {b"k": "x"}, {"": ""}])
+@pytest.mark.parametrize("metadata", [{1: "x"}, {"a": 1, 2: "b"}, [1], 5, {b"k": "x"}, {"": ""}, {str(n): "" for n in range(300)}])
 def test_metadata_that_is_wrong_stands_in_no_way(jobs, metadata):
     jobs.submit(A, pack(v=1, id=A, metadata=metadata))
     assert ids(walk(jobs)) == [A]

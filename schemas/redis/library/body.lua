@@ -6,8 +6,7 @@
 -- fall into one slot of Lua's string table would stop the server for a second.
 
 local read_said -- what the job says of itself
-local said_of_result -- what it says of its result
-local read_unsaid -- what no pair says of it: its trace, and what finds it
+local said = {} -- of its result; of what no pair says: its trace, what finds it
 local TOO_MANY = {} -- in place of an answer: the walk came to its bound
 
 do
@@ -226,10 +225,12 @@ do
     local FOR_RESULT = by_length({ "metadata", "keep_ms" })
     local UNSAID = by_length({ "traceparent", "tracestate", "model", "metadata" })
     local MAX_TRACEPARENT_BYTES, MAX_TRACESTATE_BYTES = 128, 512
-    local MAX_FOUND_BY_BYTES = 256
+    local MAX_FOUND_BY_BYTES = 240 -- facts.lua has room for it
+    local MAX_UNSAID_VALUES = 8 * MAX_VALUES -- of all jobs of one call
+    local unsaid_left
 
-    local function whole_map(bytes, wanted)
-        left = MAX_VALUES
+    local function whole_map(bytes, wanted, most)
+        left = most or MAX_VALUES
         local found, behind = members(bytes, 1, wanted)
         if left < 0 then return TOO_MANY end
         return behind == #bytes + 1 and found or nil
@@ -275,22 +276,25 @@ do
         return bytes:sub(from, from + count - 1):match(pattern)
     end
 
+    function said.begin() unsaid_left = MAX_UNSAID_VALUES end
+
     -- The columns of found_by (../../KEYS.md): the model that the job names, and
     -- those of its metadata that fit; nil when there are none. A control
     -- character becomes "?", since tabs separate the columns.
-    local function found_by(bytes, model_at, metadata_at)
+    local function columns_of(bytes, model_at, metadata_at)
         local model = short_text(bytes, model_at, MAX_FOUND_BY_BYTES, "^.*$") or ""
-        local columns, size = { model }, #model
+        local columns = { is_utf8(model) and model or "" }
+        local size = #columns[1]
         local form, count, at = open(bytes, metadata_at or #bytes + 1)
         for _ = 1, form == "map" and count or 0 do
             local key, length, from = open(bytes, at)
             if key ~= "text" then break end
             local value, value_bytes, value_from = open(bytes, from + length)
-            local total = size + length + 1 + (value_bytes or 0)
+            local total = size + length + 2 + (value_bytes or 0)
             if value == "text" and total <= MAX_FOUND_BY_BYTES then
-                columns[#columns + 1] = bytes:sub(from, from + length - 1) .. "="
+                local column = bytes:sub(from, from + length - 1) .. "="
                     .. bytes:sub(value_from, value_from + value_bytes - 1)
-                size = total
+                if is_utf8(column) then columns[#columns + 1], size = column, total end
             end
             at = skip(bytes, from + length)
             if not at then break end
@@ -318,16 +322,19 @@ do
     -- else nil: the consumer checks them, and says what is wrong. Third, its
     -- found_by, or nil. No pairs give them, because an older library refuses a
     -- pair that it does not know. Most jobs have none of these members, so they
-    -- are not walked over.
-    function read_unsaid(bytes)
+    -- are not walked over. The jobs of one call share a bound: for those that
+    -- come behind it, none of all this is read.
+    function said.beside_pairs(bytes)
         if not may_leave_unsaid(bytes) then return nil end
-        local found = whole_map(bytes, UNSAID)
+        local most = math.min(MAX_VALUES, unsaid_left)
+        local found = whole_map(bytes, UNSAID, most)
+        unsaid_left = unsaid_left - most + math.max(left, 0)
         if not found or found == TOO_MANY then return nil end
         local parent = short_text(bytes, found.traceparent,
             MAX_TRACEPARENT_BYTES, "^%x%x%-%x+%-%x+%-%x%x[!-~]*$")
         local state = parent and short_text(bytes, found.tracestate,
             MAX_TRACESTATE_BYTES, "^[\t -~]+$")
-        return parent, state, found_by(bytes, found.model, found.metadata)
+        return parent, state, columns_of(bytes, found.model, found.metadata)
     end
 
     -- The bytes of a job's metadata when a result may hold them, else nil.
@@ -355,7 +362,7 @@ do
     -- bytes of its metadata, or nil; keep_ms, or 0. Third, how much time the
     -- walk took, as bytes of a journal that would take as long:
     -- has_read_enough() of usage.lua adds both up.
-    function said_of_result(bytes)
+    function said.of_result(bytes)
         local found = whole_map(bytes, FOR_RESULT)
         local cost = (MAX_VALUES - left) * 200
         if not found or found == TOO_MANY then return nil, 0, cost end

@@ -121,7 +121,7 @@ local function wanted_of_result(job)
         body = redis.pcall("GET", body_key(job))
     end
     if type(body) ~= "string" then return nil, 0 end
-    local metadata, keep_ms, cost = said_of_result(body)
+    local metadata, keep_ms, cost = said.of_result(body)
     journal_bytes = journal_bytes + #body + cost
     return metadata, keep_ms
 end

@@ -14,7 +14,7 @@ local ABSENT = {
     unique = "", reason = "", approval = "", approval_note = "",
     approval_mark = "", approval_call = "", approval_default = "",
     approval_until = 0, reserved = "", traceparent = "", tracestate = "",
-    found_by = "",
+    found_by = "", found_by2 = "", found_by3 = "", found_by4 = "",
 }
 local OF_JOB = { __index = ABSENT }
 -- The facts that beat needs, and those that event and journal need: these are
@@ -127,6 +127,40 @@ local function set(job, name, value)
     job[name] = value
     changes[#changes + 1] = name
     changes[#changes + 1] = text(value)
+end
+
+local found_by = {}
+do
+    -- In pieces, because a value of more than 64 bytes makes Redis keep the hash
+    -- in several times the memory.
+    local FIELDS, PIECE_BYTES = { "found_by", "found_by2", "found_by3", "found_by4" }, 64
+
+    function found_by.set(job, columns)
+        local at = 1
+        for _, field in ipairs(FIELDS) do
+            local last = math.min(at + PIECE_BYTES - 1, #columns)
+            while columns:find("^[\128-\191]", last + 1) do last = last - 1 end
+            if last >= at then set(job, field, columns:sub(at, last)) end
+            at = last + 1
+        end
+    end
+
+    function found_by.of(job)
+        if job.found_by2 == "" then return job.found_by end
+        return job.found_by .. job.found_by2 .. job.found_by3 .. job.found_by4
+    end
+
+    function found_by.read(key)
+        local pieces = redis.pcall("HMGET", key, unpack(FIELDS))
+        for i = 1, #FIELDS do pieces[i] = pieces[i] or "" end
+        return table.concat(pieces)
+    end
+
+    -- columns: a tab ends each of them. model, metadata: nil fits all.
+    function found_by.fits(columns, model, metadata)
+        return (not model or columns:sub(1, #model + 1) == model .. "\t")
+            and (not metadata or columns:find("\t" .. metadata .. "\t", 1, true) ~= nil)
+    end
 end
 
 -- Sets a fact back to its default. One that has it already is not written.

@@ -105,21 +105,12 @@ local function add_row(walk, job, due_at)
     }
 end
 
--- found_by: the model, then the metadata, each of them and a tab behind it.
-local function is_found_by(walk, found_by)
-    local model, metadata = walk.model, walk.metadata
-    return (not model or found_by:sub(1, #model + 1) == model .. "\t")
-        and (not metadata or found_by:find("\t" .. metadata .. "\t", 1, true) ~= nil)
-end
-
 -- Whether the facts that are filtered by fit. Only these are read first,
 -- because most jobs of a walk with filters do not fit.
 local function may_be_it(walk, key)
     if walk.model or walk.metadata then
-        local found_by = redis.pcall("HGET", key, "found_by")
-        if type(found_by) ~= "string" or not is_found_by(walk, found_by .. "\t") then
-            return false
-        end
+        local columns = found_by.read(key) .. "\t"
+        if not found_by.fits(columns, walk.model, walk.metadata) then return false end
     end
     if not walk.facts then return true end
     if not walk.facts[2] then
@@ -395,7 +386,7 @@ do
     -- filters; and the time of its end, nil when the line is malformed.
     local function read_line(walk, piece, from)
         local id, letter, queue, tenant, session, worker, code, ended, age, ran,
-            attempts, tokens, cost, found_by = piece:match(ENDED_LINE, from)
+            attempts, tokens, cost, columns = piece:match(ENDED_LINE, from)
         local state = STATE_OF[letter or ""]
         if not state then return nil end
         if queue == "" then queue = "default" end
@@ -407,7 +398,7 @@ do
             or walk.session and session ~= walk.session
             or walk.worker and worker ~= walk.worker
             or walk.error_code and code ~= walk.error_code
-            or not is_found_by(walk, found_by)
+            or not found_by.fits(columns, walk.model, walk.metadata)
             or not has_part(walk, id) or ended < walk.since or ended >= walk.before then
             return nil, ended
         end

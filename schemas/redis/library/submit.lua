@@ -161,10 +161,10 @@ local function write_job(root, given, now, not_before)
         call("ZADD", root .. "deadlines", job.deadline_at, job.id)
     end
     if not_before > now then set(job, "not_before", not_before) end
-    local parent, state, found_by = read_unsaid(given.job)
+    local parent, state, columns = said.beside_pairs(given.job)
     if parent then set(job, "traceparent", parent) end
     if state then set(job, "tracestate", state) end
-    if found_by then set(job, "found_by", found_by) end
+    if columns then found_by.set(job, columns) end
     if #given.job <= LANE_BODY then job.body = given.job end
     return job
 end
@@ -214,6 +214,7 @@ end
 local function submit_all(root, jobs, now)
     local batch, answers = new_batch(root), {}
     batch.fresh = are_fresh(root, jobs)
+    said.begin()
     for i, given in ipairs(jobs) do
         answers[i] = given.err and given or submit_given(batch, given, now)
     end

@@ -26,8 +26,8 @@ export function head(facts, conversation) {
     "dl",
     { class: "facts" },
     rows.filter(([, value]) => value).map(([name, value]) => fact(name, t(name), value)),
-    Object.entries(result.metadata ?? {}).map(([name, value]) =>
-      fact(`metadata ${name}`, [names.includes(name) && `${t("metadata")} `, foreign(name)], metadata(name, value)),
+    metadata(result.metadata ?? {}).map(([name, value]) =>
+      fact(`metadata ${name}`, [names.includes(name) && `${t("metadata")} `, foreign(name)], value),
     ),
   );
 }
@@ -36,10 +36,14 @@ function jobsOf(filter, text) {
   return h("a", { href: `#/jobs?${new URLSearchParams(filter)}` }, foreign(text));
 }
 
-// Lists find no job by metadata that are longer.
-function metadata(name, value) {
-  const pair = `${name}=${value}`;
-  return pair.length < 80 ? jobsOf({ metadata: pair }, String(value)) : foreign(String(value));
+// Lists find jobs by a model and metadata that have 240 bytes together: what may be beyond them leads nowhere.
+function metadata(all) {
+  let room = 180;
+  return Object.entries(all).map(([name, value]) => {
+    const pair = `${name}=${value}`;
+    room -= new TextEncoder().encode(pair).length + 1;
+    return [name, room > 0 ? jobsOf({ metadata: pair }, String(value)) : foreign(String(value))];
+  });
 }
 
 function fact(key, name, value) {
