@@ -27,9 +27,11 @@
  *   no_hang            something is on its way, or a time is due soon
  *   cancel_bounded     a job that is cancelled ends soon
  *
+ * Known not to hold:
+ *   loss_told, from one attempt to the next: a session that an earlier attempt
+ *   has made again is told as kept, when its cells have ended meanwhile
+ *
  * Known not to hold, and demanded with --strict only:
- *   (loss_told from one attempt to the next: a session that an earlier attempt
- *   has made again is told as kept when all its cells have ended meanwhile)
  *   cell_given_up      a cell that its executor has died of twice does not run
  *                      a third time; whoever takes the job over from one that
  *                      was killed, or left, in the cell begins to count anew */
