@@ -71,9 +71,13 @@ def check(tab, since):
 
 def scrolls(tab, over, moves):
     before = moves.evaluate("(one) => one.scrollTop")
-    over.hover()
-    tab.page.mouse.wheel(0, 600)
-    wait_until(lambda: moves.evaluate("(one) => one.scrollTop") > before)
+
+    def has_moved():  # a turn of the wheel is lost while the browser draws anew
+        over.hover()
+        tab.page.mouse.wheel(0, 600)
+        return moves.evaluate("(one) => one.scrollTop") > before
+
+    wait_until(has_moved)
 
 
 def saved(tab, name):
