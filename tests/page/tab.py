@@ -43,6 +43,13 @@ class Tab:
     def open(self, place=""):
         self.page.goto(f"{self.base}/#/{place}")
 
+    def sign_in(self, key):
+        self.expected = ("401",)
+        self.open()
+        self.page.locator("#key").fill(key)
+        self.page.keyboard.press("Enter")
+        self.page.locator("nav a").first.wait_for()
+
     def see(self, text, **given):
         """Waits until it is there, and can be seen."""
         found = self.page.get_by_text(text, **given).filter(visible=True).first

@@ -11,8 +11,7 @@ import os
 
 import pytest
 from fleet import Fleet
-from gateway import Gateway, make_key
-from servers import free_ports
+from gateway import closed_gateway
 from tab import Tab
 
 SIZES = {"desktop": (1200, 900), "phone": (390, 844)}
@@ -70,23 +69,10 @@ def fleet():
 
 @pytest.fixture(scope="module")
 def gateway(fleet):
-    """One that asks for a key."""
-    with Gateway(fleet.stack.redis.url, open=None, port=free_ports(1)[0]) as gateway:
-        gateway.ready()
-        scopes = "submit read operate admin"
-        gateway.key = make_key(fleet.stack, tenant="default", scopes=scopes)
+    with closed_gateway(fleet.stack) as gateway:
         body = {"tenant": "acme", "scopes": "read", "name": "reports of the night"}
         assert gateway.json("POST", "/v1/keys", body, x_api_key=gateway.key)[0] < 300
         yield gateway
-        gateway.drain()
-
-
-def sign_in(tab, gateway):
-    tab.expected = ("401",)
-    tab.open()
-    tab.page.locator("#key").fill(gateway.key)
-    tab.page.keyboard.press("Enter")
-    tab.page.locator("nav").wait_for()
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +91,7 @@ def tabs(browser, gateway):
                 tab = open_tabs.enter_context(Tab(browser, base, **given))
                 tab.expected = ("401",)
                 if signed_in:
-                    sign_in(tab, gateway)
+                    tab.sign_in(gateway.key)
                 made[way, signed_in] = tab
             return made[way, signed_in]
 

@@ -6,8 +6,8 @@ import json
 import re
 
 import pytest
-from gateway import Gateway, make_key
-from servers import free_ports, wait_until
+from gateway import closed_gateway
+from servers import wait_until
 from stack import ROOT, Stack, call_of
 from tab import Tab
 
@@ -34,14 +34,10 @@ def script(stack):
 
 @pytest.fixture(scope="module")
 def closed(stack):
-    """A gateway that asks for a key."""
-    with Gateway(stack.redis.url, open=None, port=free_ports(1)[0]) as closed:
-        closed.ready()
-        closed.key = make_key(stack, tenant="default", scopes="submit read operate admin")
+    with closed_gateway(stack) as closed:
         body = {"tenant": "acme", "scopes": "read"}
         assert closed.json("POST", "/v1/keys", body, x_api_key=closed.key)[0] < 300
         yield closed
-        closed.drain()
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import json
 import unicodedata
 
 import pytest
-from gateway import Gateway, make_key
-from servers import free_ports, wait_until
+from gateway import closed_gateway, make_key
+from servers import wait_until
 from stack import Stack
 from tab import Tab
 from worker import TakenJob
@@ -34,11 +34,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def closed(stack):
-    """A gateway that asks for a key, and one that may do everything."""
-    with Gateway(stack.redis.url, open=None, port=free_ports(1)[0]) as closed:
-        closed.ready()
-        scopes = "submit read operate admin"
-        closed.key = make_key(stack, tenant="default", scopes=scopes)
+    with closed_gateway(stack) as closed:
         nightly = {"spec": "0 3 * * *", "job": {"prompt": "x", "queue": "nobody"}}
         body = {"tenant": "a tenant whose name is " + "long " * 20, "scopes": "read"}
         status, made = closed.json("POST", "/v1/keys", body, x_api_key=closed.key)
@@ -50,15 +46,6 @@ def closed(stack):
         limits = {f"{name}:zoe": value for name, value in names.items()}
         assert closed.json("PATCH", "/v1/queues/nobody", limits, x_api_key=closed.key)[0] < 300
         yield closed
-        closed.drain()
-
-
-def sign_in(tab, key):
-    tab.expected = ("401",)
-    tab.open()
-    tab.page.locator("#key").fill(key)
-    tab.page.keyboard.press("Enter")
-    tab.page.locator("nav a").first.wait_for()
 
 
 # --- on a phone
@@ -81,7 +68,7 @@ LISTS = "jobs sessions queues workers endpoints schedules dead tenants keys".spl
 def test_the_header_has_two_lines_on_a_phone(browser, closed, locale):
     base = f"http://127.0.0.1:{closed.port}"
     with Tab(browser, base, locale=locale, **PHONE) as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         for place in ("", "ask", *LISTS):
             tab.open(place)
             tab.page.locator(f'nav a[aria-current][href="#/{place}"]').wait_for()
@@ -92,7 +79,7 @@ def test_the_header_has_two_lines_on_a_phone(browser, closed, locale):
 
 def test_a_long_name_leaves_the_header_as_it_is(browser, closed):
     with Tab(browser, f"http://127.0.0.1:{closed.port}", **PHONE) as tab:
-        sign_in(tab, closed.long)
+        tab.sign_in(closed.long)
         tab.page.locator("nav a[aria-current]").wait_for()
         seen = tab.page.evaluate(HEADER)
         assert seen["height"] < 90 and seen["wide"] <= 0, seen
@@ -116,7 +103,7 @@ HELD = """(scroll) => {
 
 def test_a_wide_table_keeps_what_its_rows_are_of(browser, closed):
     with Tab(browser, f"http://127.0.0.1:{closed.port}", **PHONE) as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         for place in LISTS:
             tab.open(place)
             tab.page.locator(f'nav a[aria-current][href="#/{place}"]').wait_for()
@@ -264,7 +251,7 @@ def test_a_limit_of_a_tenant_holds(browser, closed, stack):
 
     bob = make_key(stack, tenant="bob", scopes="submit read")
     with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         tab.open("queues")
         tab.page.locator("form.filters").wait_for()
         tab.check_access()
@@ -301,7 +288,7 @@ def test_limits_have_the_units_that_are_asked_for(browser, closed):
         ("The time of a budget", "12", "tenant_budget_ms", 12 * 3_600_000),
     ]
     with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         tab.open("queues")
         tab.page.locator("form.filters").wait_for()
         for name, value, _, _ in asked:
@@ -324,7 +311,7 @@ def test_limits_have_the_units_that_are_asked_for(browser, closed):
 
 def test_a_limit_that_is_refused(browser, closed):
     with Tab(browser, f"http://127.0.0.1:{closed.port}", locale="zh-CN") as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         tab.expected = ("400",)
         tab.open("queues")
         tab.page.locator("form.filters").wait_for()
@@ -342,7 +329,7 @@ def test_a_limit_that_is_refused(browser, closed):
 
 def test_who_may_only_read_sees_no_form(browser, closed, stack):
     with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
-        sign_in(tab, make_key(stack, tenant="default", scopes="read"))
+        tab.sign_in(make_key(stack, tenant="default", scopes="read"))
         tab.open("queues")
         tab.see("This view needs a key of the scope operate.")
         assert tab.page.locator("form").count() == 0
@@ -416,7 +403,7 @@ def is_less(shown, before):
 @pytest.mark.parametrize("view", SENT)
 def test_a_gateway_that_sends_less(browser, closed, view):
     with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         less = Less(tab, view)
         whole = less.show()
         answer = copy.deepcopy(less.answer)
@@ -467,7 +454,7 @@ def test_a_gateway_that_has_no_such_list(browser, closed, view):
     place, path, _ = SENT[view]
     answer = {"error": {"message": "there is no such route"}}
     with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
-        sign_in(tab, closed.key)
+        tab.sign_in(closed.key)
         tab.expected = ("404",)
         tab.page.route(
             lambda url: url.split("?")[0].endswith(path),
