@@ -1,6 +1,5 @@
-"""Jobs that are far larger than a screen: the page shows them soon, is never stuck for
-long, keeps few elements, and loses nothing of them. How long they take is judged in the
-whole form alone: beside other tests a browser waits for the processor."""
+"""Jobs that are far larger than a screen: the page shows them, keeps few elements, and
+loses nothing of them. How long the page is stuck is measured by tests/page/speed."""
 
 import contextlib
 import json
@@ -15,20 +14,11 @@ from gateway import Gateway
 from servers import free_ports, wait_until
 from stack import Stack
 from tab import Tab
-from worker import TakenJob
+from worker import TakenJob, calls, printed
 
 CALLS = 3330
-SOON_S = 15  # of a busy machine
-STUCK_MS = 1000  # less than a reader takes for a crash
 MOST_ELEMENTS = 20_000
-WHOLE = os.environ.get("QUERN_WHOLE_PAGE")
 TABS = int(os.environ.get("QUERN_TABS", 8))  # 50, for those who have the time
-WATCH = """
-  window.longest = 0;
-  new PerformanceObserver((seen) => {
-    for (const one of seen.getEntries()) window.longest = Math.max(window.longest, one.duration);
-  }).observe({ type: "longtask", buffered: true });
-"""
 
 
 @pytest.fixture(scope="module")
@@ -40,33 +30,14 @@ def stack():
 @pytest.fixture
 def tab(tab):
     tab.expected = ("404",)  # what was asked is not kept without a journal
-    tab.page.add_init_script(WATCH)
     return tab
 
 
-def calls(count):
-    for n in range(count):
-        code = f"for i in range({n}):\n    print('row', i)  # all"
-        yield "tool.started", {"call": f"c{n}", "tool": "python", "code": code}
-        yield "tool.output", {"call": f"c{n}", "stream": "stdout", "text": f"printed {n}\n"}
-        yield "tool.completed", {"call": f"c{n}", "tool": "python", "status": "ok", "ms": 5}
-
-
-def printed(*texts):
-    yield "tool.started", {"call": "c", "tool": "python", "code": "1"}
-    for text in texts:
-        yield "tool.output", {"call": "c", "stream": "stdout", "text": text}
-
-
-def check(tab, since):
-    seen = tab.page.evaluate(
-        "() => [window.longest, document.querySelectorAll('*').length,"
-        " document.documentElement.scrollWidth]"
+def check(tab):
+    elements, width = tab.page.evaluate(
+        "() => [document.querySelectorAll('*').length, document.documentElement.scrollWidth]"
     )
-    took = time.monotonic() - since
-    print(f"{took:.2f} s, stuck for {seen[0]} ms, {seen[1]} elements")
-    assert seen[1] < MOST_ELEMENTS and seen[2] <= 1200, seen
-    assert not WHOLE or (took < SOON_S and seen[0] < STUCK_MS), (took, seen)
+    assert elements < MOST_ELEMENTS and width <= 1200, (elements, width)
 
 
 def scrolls(tab, over, moves):
@@ -91,11 +62,10 @@ def test_ten_thousand_events(tab, stack):
     job = TakenJob(stack, prompt="x")
     job.tell(*calls(CALLS))
     job.finish()
-    since = time.monotonic()
     tab.open(f"job/{job.id}")
     tab.see("completed", exact=True)
     tab.see(f"printed {CALLS - 1}")
-    check(tab, since)
+    check(tab)
     scrolls(tab, tab.page.locator(".facts"), tab.page.locator("html"))
     tab.page.get_by_role("button", name="Show earlier steps").click()
     tab.page.get_by_text(f"printed {CALLS - 500}", exact=True).wait_for(state="attached")
@@ -107,12 +77,11 @@ def test_ten_thousand_events_while_somebody_looks(tab, stack):
     job = TakenJob(stack, prompt="x")
     tab.open(f"job/{job.id}")
     tab.see("in_progress", exact=True)
-    since = time.monotonic()
     job.tell(*calls(CALLS))
     job.finish()
     tab.see("completed", exact=True)
     tab.see(f"printed {CALLS - 1}")
-    check(tab, since)
+    check(tab)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +94,16 @@ def test_five_megabytes_of_output(tab, stack, text):
     texts = [*[text] * (5_000_000 // len(text) + 1), "last line"]
     job.tell(*printed(*texts))
     job.finish()
-    since = time.monotonic()
     tab.open(f"job/{job.id}")
     tab.see("completed", exact=True)
     tab.see("last line", exact=False)
-    check(tab, since)
+    check(tab)
     output = tab.page.locator(".output")
     scrolls(tab, output, output)
     assert saved(tab, "Save all of it") == "".join(texts)
-    since = time.monotonic()
     tab.page.get_by_text("Events (").click()
     tab.page.locator(".events pre").wait_for()
-    check(tab, since)
+    check(tab)
 
 
 def picture(n):
@@ -161,17 +128,16 @@ def test_three_hundred_figures_some_of_them_broken(tab, stack):
         job.tell(("image", {"call": "c", "image": {**image, "width": 800, "height": 600}}))
     asked = []
     tab.page.on("request", lambda request: asked.append(request.url))
-    since = time.monotonic()
     tab.open(f"job/{job.id}")
     tab.page.locator("img").last.wait_for(state="attached")
     tab.page.locator("img").nth(2).evaluate("(image) => image.decode()")
-    check(tab, since)
+    check(tab)
     assert len([url for url in asked if "/images/" in url]) < 30
     assert tab.page.locator("img").first.get_attribute("alt") == "gone[U+202E].png"
     last = tab.page.locator("img").last
     last.scroll_into_view_if_needed()
     last.evaluate("(image) => image.decode()")
-    check(tab, since)
+    check(tab)
 
 
 def watch(context, base, job):

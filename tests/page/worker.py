@@ -1,5 +1,6 @@
 """A job whose consumer is the test: it takes the job and tells its events by the
-functions that consumers call, so neither a model nor an executor is needed.
+functions that consumers call, so neither a model nor an executor is needed. calls() and
+printed() are events of jobs that are larger than a screen.
 
     job = TakenJob(stack, prompt="x")
     job.tell(("tool.started", {"call": "c1", "tool": "python", "code": "1"}))
@@ -35,3 +36,17 @@ class TakenJob:
         data = msgpack.packb({"answer": result.get("answer", "")})
         given = [self.id, self.epoch, "completed", msgpack.packb(whole), data, "", 0, 0]
         self.stack.call("finish", *given)
+
+
+def calls(count):
+    for n in range(count):
+        code = f"for i in range({n}):\n    print('row', i)  # all"
+        yield "tool.started", {"call": f"c{n}", "tool": "python", "code": code}
+        yield "tool.output", {"call": f"c{n}", "stream": "stdout", "text": f"printed {n}\n"}
+        yield "tool.completed", {"call": f"c{n}", "tool": "python", "status": "ok", "ms": 5}
+
+
+def printed(*texts):
+    yield "tool.started", {"call": "c", "tool": "python", "code": "1"}
+    for text in texts:
+        yield "tool.output", {"call": "c", "stream": "stdout", "text": text}
