@@ -160,8 +160,8 @@ static void on_switched(void *owner, const struct node *master)
     access_switch(process->gateway.access, master);
 }
 
-static bool listen_at(struct gateway *gateway,
-                      const struct gateway_place *place, struct err *err)
+static bool listen_at(struct gateway *gateway, const struct listen_place *place,
+                      struct err *err)
 {
     uint16_t port = place->port;
 
@@ -184,10 +184,10 @@ static bool listen_at(struct gateway *gateway,
 static bool listen_everywhere(struct gateway *gateway, struct err *err)
 {
     const char *list = gateway->settings.listen;
-    struct gateway_place place;
+    struct listen_place place;
     struct err wrong = { 0 };
 
-    while (gateway_place_read(&list, &place, &wrong))
+    while (listen_place_read(&list, &place, &wrong))
         if (!listen_at(gateway, &place, err))
             return false;
     return true;

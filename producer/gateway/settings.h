@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "schemas/settings/listen_place.h"
 #include "schemas/settings/setting.h"
 
 struct gateway_settings {
@@ -16,7 +17,7 @@ struct gateway_settings {
     char *prefix;
     uint64_t redis_ms; /* for an answer of Redis */
 
-    char *listen;                    /* places, see gateway_place_read() */
+    char *listen;                    /* places, see listen_place_read() */
     char *tls_certificate, *tls_key; /* paths; "": none */
     bool plain_http;    /* also where others than this host can listen in */
     char *open_tenant;  /* requests without a key are its; "": none are */
@@ -38,20 +39,6 @@ struct gateway_settings {
 };
 
 extern const struct setting_table gateway_settings_table;
-
-/* One place of the setting listen: "127.0.0.1:8088", "[::1]:8088" or
- * "unix:/run/quern/gateway.sock". */
-struct gateway_place {
-    char path[108];   /* of a unix socket; "": it is an address */
-    char address[64]; /* numeric */
-    uint16_t port;
-    bool is_local; /* a unix socket or a loopback address */
-};
-
-/* Reads the next place off list, which has commas between them; false at its
- * end, or with err at a wrong one. Clear err before the first call. */
-bool gateway_place_read(const char **list, struct gateway_place *place,
-                        struct err *err);
 
 /* What only all of the settings together say: bad_setting. */
 bool gateway_settings_check(const struct gateway_settings *settings,

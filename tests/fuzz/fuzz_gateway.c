@@ -30,10 +30,10 @@ static void read_places(struct view text)
 {
     CLEANUP(cleanup_free) char *copy = view_dup(text);
     const char *list = copy;
-    struct gateway_place place;
+    struct listen_place place;
     struct err err = { 0 };
 
-    while (gateway_place_read(&list, &place, &err))
+    while (listen_place_read(&list, &place, &err))
         MUST((place.path[0] != '\0') != (place.address[0] != '\0'));
     if (err.kind == ERR_NONE)
         MUST(*list == '\0');

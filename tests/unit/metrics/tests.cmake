@@ -1,0 +1,1 @@
+unit_test(metrics/metrics schemas_metrics)
