@@ -20,6 +20,7 @@
 #include "consumer/tools/catalog.h"
 #include "consumer/tools/mcp.h"
 #include "consumer/tools/tool_host.h"
+#include "consumer/trace/tracer.h"
 #include "schemas/http/http.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
@@ -66,6 +67,7 @@ struct consumer {
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
+    struct tracer *tracer; /* NULL: traces are off */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

@@ -103,6 +103,14 @@ static void reload(struct consumer *consumer)
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
 }
 
+/* The last spans have been sent. */
+static void on_traced(void *owner)
+{
+    struct consumer *consumer = owner;
+    consumer->tracer = NULL;
+    http_free(consumer->http, NULL, NULL);
+}
+
 static void consumer_leave(struct consumer *consumer)
 {
     log_line("exit", "{s:s}", "name", consumer->name);
@@ -112,11 +120,11 @@ static void consumer_leave(struct consumer *consumer)
     consumer->partitions = NULL;
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
-    http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
     sentinel_free(consumer->sentinel);
     service_free(consumer->service);
+    tracer_leave(consumer->tracer, on_traced, consumer);
 }
 
 static void on_redis_ready(void *owner)
@@ -260,6 +268,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (!consumer->slots || !consumer->http)
         abort();
+    consumer->tracer = tracer_new(consumer->loop, consumer->http,
+                                  &settings->trace, consumer->name);
     return true;
 }
 

@@ -46,6 +46,9 @@ struct cell_activity {
     struct output output;
     struct tool_uses uses; /* tools that its code calls, and that go on */
     struct buf record;     /* of its result, encoded */
+    /* The call of the model, which has run within it; and the run. Of kind code
+     * there is no call. */
+    struct work_span tool, run;
 };
 
 static struct record record_of(const struct cell_activity *cell, int kind)
@@ -55,11 +58,31 @@ static struct record record_of(const struct cell_activity *cell, int kind)
     return (struct record){
         .kind = kind,
         .attempt = attempt->origin.number,
+        .span = view_of(attempt->spans.digits),
         .turn = attempt->conversation.turn,
         .call = view_of(call->id),
         .call_id = view_head(view_of(call->call_id), MAX_NAME_BYTES),
         .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
     };
+}
+
+/* What has come of the call, as a span. failure: a code; empty: all is well. */
+static void tell_call(struct cell_activity *cell, struct view failure)
+{
+    const struct tool_told told = {
+        .name = VIEW(TOOL_PYTHON),
+        .call = view_of(cell->call->call_id),
+        .arguments = buf_view(&cell->code),
+        .result = cell->output.cell.out,
+        .failure = failure,
+    };
+    spans_tool(cell->activity.attempt, &cell->tool, &told);
+}
+
+static void tell_run(struct cell_activity *cell, const struct err *why)
+{
+    const struct cell *ended = cell->output.ended ? &cell->output.cell : NULL;
+    spans_cell(cell->activity.attempt, &cell->run, ended, ended ? NULL : why);
 }
 
 /* The number of the call's item, which begins now if it has not yet. */
@@ -242,6 +265,7 @@ static void on_cell(void *owner, const struct cell *ended, uint64_t displays,
     struct cell_activity *cell = owner;
     output_cell(&cell->output, ended, displays, files, emptied);
     tool_uses_drop(&cell->uses);
+    tell_run(cell, NULL);
 }
 
 static void begin_output(struct cell_activity *cell)
@@ -273,13 +297,20 @@ static enum pace enter_running(void *owner)
     request.cell = &events;
     request.owner = cell;
     cell->asked_ms = attempt_now_ms(attempt);
+    spans_prepare(attempt, &cell->run,
+                  cell->tool.span.id != 0 ? cell->tool.span.id
+                                          : spans_parent(attempt));
+    spans_start(&cell->run);
+    cell->uses.parent = cell->run.span.id;
     return activity_request(&cell->activity, &request);
 }
 
 static enum pace step_ran(void *owner)
 {
-    struct activity *activity = owner;
+    struct cell_activity *cell = owner;
+    struct activity *activity = &cell->activity;
     enum pace pace = WAIT;
+    tell_run(cell, session_fault(activity->attempt->session));
     return activity_is_granted(activity, &pace)
                ? machine_go(&activity->machine, COLLECTING)
                : pace;
@@ -335,7 +366,7 @@ static enum pace enter_recording(void *owner)
     struct cell_activity *cell = owner;
     struct attempt *attempt = cell->activity.attempt;
     const struct cell *ended = &cell->output.cell;
-    bool ran = cell->output.ended;
+    bool ran = cell->output.ended, well = ran && ended->status == CELL_OK;
     struct event_data data = attempt_call_event(
         attempt, view_of(cell->call->id), view_of(cell->call->tool));
     data.status = view_of(ran ? cell_status_names[ended->status] : "refused");
@@ -344,6 +375,7 @@ static enum pace enter_recording(void *owner)
     data.item = item_of(cell);
     struct journal_entry entry = { &cell->record, NULL, "tool.completed",
                                    &data };
+    tell_call(cell, well ? VIEW("") : data.status);
     journal_write(&attempt->journal, &entry, on_journaled, cell);
     return WAIT;
 }
@@ -374,10 +406,13 @@ static bool cell_stop(struct activity *activity, enum stop_reason stop)
 static void cell_free(struct activity *activity)
 {
     struct cell_activity *cell = (struct cell_activity *)activity;
+    const struct err *why = spans_given_up(activity->attempt);
+    tool_uses_drop(&cell->uses);
+    tell_run(cell, why);
+    tell_call(cell, view_of(why->code));
     journal_forget(&activity->attempt->journal, cell);
     /* Else the session would tell this activity what comes of the cell. */
     session_abandon(activity->attempt->session);
-    tool_uses_drop(&cell->uses);
     output_finish(&cell->output);
     buf_finish(&cell->code);
     buf_finish(&cell->record);
@@ -429,4 +464,8 @@ void cell_start(struct attempt *attempt)
     cell->call = conversation_call(&attempt->conversation);
     code_calls_init(&cell->uses, &cell->activity);
     activity_init(&cell->activity, &kind, attempt);
+    if (attempt->job.kind != JOB_CONVERSATION)
+        return;
+    spans_prepare(attempt, &cell->tool, spans_parent(attempt));
+    spans_start(&cell->tool);
 }

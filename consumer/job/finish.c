@@ -182,6 +182,7 @@ enum pace step_finished(void *owner)
 {
     struct attempt *attempt = owner;
     const struct job_outcome *ending = &attempt->ending;
+    attempt->spans.outcome = job_state_names[ending->status];
     log_job_line(ATTEMPT_LOG(attempt), "job.finished",
                  "{s:s, s:s, s:s, s:I, s:I}", "status",
                  job_state_names[ending->status], "code", ending->why.code,
@@ -216,6 +217,7 @@ enum pace enter_releasing(void *owner)
 enum pace step_released(void *owner)
 {
     struct attempt *attempt = owner;
+    attempt->spans.outcome = "released";
     log_job_line(ATTEMPT_LOG(attempt), "job.released", "{}");
     return machine_go(&attempt->machine, ENDED);
 }
@@ -253,6 +255,7 @@ enum pace enter_parking(void *owner)
 enum pace step_parked(void *owner)
 {
     struct attempt *attempt = owner;
+    attempt->spans.outcome = attempt->approval.call ? "approval" : "waiting";
     log_job_line(ATTEMPT_LOG(attempt), "job.parked", "{s:I}", "wait_ms",
                  (json_int_t)attempt->retries.wait_ms);
     return machine_go(&attempt->machine, ENDED);
