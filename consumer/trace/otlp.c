@@ -134,7 +134,7 @@ bool otlp_check_headers(const char *text, struct err *err)
 /* A collector's own URL is taken as it is, a general one is a base. */
 static char *url_of(const struct trace_settings *settings)
 {
-    CLEANUP(buf_finish) struct buf url;
+    CLEANUP(buf_finish) struct buf url = { 0 };
     struct view base = view_of(settings->endpoint);
     if (*settings->traces_endpoint != '\0')
         return view_dup(view_of(settings->traces_endpoint));
