@@ -67,13 +67,14 @@ static struct record record_of(const struct cell_activity *cell, int kind)
 }
 
 /* What has come of the call, as a span. failure: a code; empty: all is well. */
-static void tell_call(struct cell_activity *cell, struct view failure)
+static void tell_call(struct cell_activity *cell, struct view result,
+                      struct view failure)
 {
     const struct tool_told told = {
         .name = VIEW(TOOL_PYTHON),
         .call = view_of(cell->call->call_id),
         .arguments = buf_view(&cell->code),
-        .result = cell->output.cell.out,
+        .result = result,
         .failure = failure,
     };
     spans_tool(cell->activity.attempt, &cell->tool, &told);
@@ -106,6 +107,7 @@ static enum pace cell_refuse(struct cell_activity *cell, enum ruling ruling,
     struct err err;
     buf_init(&text, MAX_RECORD_BYTES);
     decide_refusal(cell->call, ruling, why, &text);
+    tell_call(cell, buf_view(&text), VIEW("refused"));
     record.observation = buf_view(&text);
     record.failed = true;
     record.brake = ruling == RULING_FORBID ? BRAKED_FORBID : BRAKED_NOT;
@@ -329,6 +331,10 @@ static enum pace compose_result(struct cell_activity *cell)
     output_record(&cell->output, buf_view(&cell->code), &record);
     record.ms = attempt_now_ms(attempt) - cell->asked_ms;
     observation_write(&text, &record);
+    tell_call(cell, buf_view(&text),
+              record.cell.status == CELL_OK
+                  ? VIEW("")
+                  : view_of(cell_status_names[record.cell.status]));
     if (attempt->job.kind != JOB_CODE)
         record.observation = buf_view(&text);
     if (decide_hint(conversation, conversation->result_count, &terms,
@@ -366,7 +372,7 @@ static enum pace enter_recording(void *owner)
     struct cell_activity *cell = owner;
     struct attempt *attempt = cell->activity.attempt;
     const struct cell *ended = &cell->output.cell;
-    bool ran = cell->output.ended, well = ran && ended->status == CELL_OK;
+    bool ran = cell->output.ended;
     struct event_data data = attempt_call_event(
         attempt, view_of(cell->call->id), view_of(cell->call->tool));
     data.status = view_of(ran ? cell_status_names[ended->status] : "refused");
@@ -375,7 +381,6 @@ static enum pace enter_recording(void *owner)
     data.item = item_of(cell);
     struct journal_entry entry = { &cell->record, NULL, "tool.completed",
                                    &data };
-    tell_call(cell, well ? VIEW("") : data.status);
     journal_write(&attempt->journal, &entry, on_journaled, cell);
     return WAIT;
 }
@@ -409,7 +414,7 @@ static void cell_free(struct activity *activity)
     const struct err *why = spans_given_up(activity->attempt);
     tool_uses_drop(&cell->uses);
     tell_run(cell, why);
-    tell_call(cell, view_of(why->code));
+    tell_call(cell, VIEW(""), view_of(why->code));
     journal_forget(&activity->attempt->journal, cell);
     /* Else the session would tell this activity what comes of the cell. */
     session_abandon(activity->attempt->session);
