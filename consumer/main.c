@@ -235,6 +235,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
 {
     const struct consumer_settings *settings = &consumer->settings;
     make_name(consumer);
+    log_set_worker(consumer->name);
     consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();
     if (!address_parse(&consumer->redis, view_of(settings->redis.url), err))
@@ -305,6 +306,7 @@ int main(int argc, char **argv)
     } else if (request != SETTING_RUN) {
         setting_print(&settings_table, request, QUERN_VERSION, stdout);
     } else {
+        log_set_least((enum log_severity)consumer.settings.log_level);
         raise_file_limit();
         fit_slots(&consumer.settings);
         uv_loop_init(&loop);

@@ -10,6 +10,7 @@
 #include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 #include "schemas/redis/rows.h"
+#include "schemas/service/log_row.h"
 
 #define AT(member) offsetof(struct consumer_settings, member)
 #define MIB (UINT64_C(1) << 20)
@@ -103,6 +104,7 @@ static const struct setting rows[] = {
       .normal = "25s",
       .about = "How long running jobs may go on after TERM; then they go back "
                "to the queue." },
+    LOG_LEVEL_ROW(AT(log_level)),
     { .name = "deadline",
       .type = SETTING_TIME,
       .offset = AT(limits.deadline_ms),

@@ -19,6 +19,7 @@
 #include "executor/warden/selftest.h"
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"
+#include "schemas/service/log_event.h"
 
 enum {
     SETTLE_MS = 2000, /* at the end, for what was killed to be gone */
@@ -172,6 +173,7 @@ static bool warden_prepare(struct warden *warden, struct err *err)
 {
     struct executor_settings *settings = &warden->settings;
     struct user_ids ids = { 0 };
+    log_set_least((enum log_severity)settings->log_level);
     if (!user_find(settings, &ids, err))
         return false;
     if (!settings->check) {

@@ -13,6 +13,7 @@
 
 #include "executor/proxy/hosts.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log_row.h"
 
 #define AT(member) offsetof(struct executor_settings, member)
 #define MIB (UINT64_C(1) << 20)
@@ -358,6 +359,7 @@ static const struct setting rows[] = {
       .offset = AT(check),
       .is_flag_only = true,
       .about = "Tests the walls, prints which hold, and ends." },
+    LOG_LEVEL_ROW(AT(log_level)),
     { .name = "box",
       .type = SETTING_TEXT,
       .offset = AT(box_path),

@@ -41,6 +41,7 @@ struct executor_settings {
     char *proxy_path; /* quern-proxy; NULL without hosts */
     char *hosts;      /* that code may reach, as proxy/hosts.h; NULL: none */
     struct session_limits limits; /* default, and most, of a session */
+    int log_level;                /* enum log_severity */
     uint64_t sessions;            /* at once; main.c may lower it */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
     char *packages;               /* index, a folder of wheels; NULL: none */

@@ -163,6 +163,7 @@ int main(int argc, char **argv)
     } else if (request != SETTING_RUN) {
         setting_print(&deliver_settings_table, request, QUERN_VERSION, stdout);
     } else {
+        log_set_least((enum log_severity)process.settings.log_level);
         serve(&process);
     }
     address_finish(&process.redis);

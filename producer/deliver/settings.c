@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "schemas/redis/rows.h"
+#include "schemas/service/log_row.h"
 
 #define AT(member) offsetof(struct deliver_settings, member)
 
@@ -119,6 +120,7 @@ static const struct setting rows[] = {
       .max = HOUR_MS,
       .normal = "25s",
       .about = "After TERM, requests may go on for this time." },
+    LOG_LEVEL_ROW(AT(log_level)),
 };
 
 const struct setting_table deliver_settings_table = {

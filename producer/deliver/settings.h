@@ -31,6 +31,7 @@ struct deliver_settings {
     bool private_addresses;
 
     uint64_t drain_ms;
+    int log_level; /* enum log_severity */
 };
 
 extern const struct setting_table deliver_settings_table;

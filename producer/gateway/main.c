@@ -294,6 +294,7 @@ int main(int argc, char **argv)
     } else if (request != SETTING_RUN) {
         setting_print(&gateway_settings_table, request, QUERN_VERSION, stdout);
     } else {
+        log_set_least((enum log_severity)gateway->settings.log_level);
         raise_file_limit();
         process_serve(&process);
     }

@@ -9,6 +9,7 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/rule.h"
 #include "schemas/redis/rows.h"
+#include "schemas/service/log_row.h"
 
 #define AT(member) offsetof(struct gateway_settings, member)
 
@@ -223,6 +224,7 @@ static const struct setting rows[] = {
       .max = HOUR_MS,
       .normal = "25s",
       .about = "After TERM, requests and streams may go on for this time." },
+    LOG_LEVEL_ROW(AT(log_level)),
 };
 
 const struct setting_table gateway_settings_table = {

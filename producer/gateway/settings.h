@@ -36,6 +36,7 @@ struct gateway_settings {
     char *public_url; /* what links begin with; "": as the client says */
     bool whole_turns; /* a text is streamed when it is certain */
     uint64_t drain_ms;
+    int log_level; /* enum log_severity */
 };
 
 extern const struct setting_table gateway_settings_table;
