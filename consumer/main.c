@@ -16,6 +16,7 @@
 #include "consumer/tools/reader.h"
 #include "schemas/redis/sentinel.h"
 #include "schemas/service/log.h"
+#include "schemas/service/reloader.h"
 
 enum {
     /* Descriptors beside those of jobs: Redis, the executor, the loop, DNS. */
@@ -91,16 +92,34 @@ static bool load_models(struct consumer *consumer, struct err *err)
     return loaded;
 }
 
-static void reload(struct consumer *consumer)
+/* Also keys are in files. */
+static void watch_models(const struct consumer *consumer)
 {
+    reloader_watch(consumer->reloader, consumer->settings.endpoint.file);
+    for (size_t i = 0; i < consumer->endpoints.count; i++)
+        reloader_watch(consumer->reloader,
+                       consumer->endpoints.items[i]->key_file);
+}
+
+static void on_reloaded(void *owner)
+{
+    struct consumer *consumer = owner;
     struct err err;
-    mcp_renew(consumer->mcp);
+    log_set_least((enum log_severity)consumer->settings.log_level);
     if (load_models(consumer, &err))
         log_line("models.loaded", "{s:I}", "count",
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
+    watch_models(consumer);
+}
+
+/* HUP */
+static void reload(struct consumer *consumer)
+{
+    mcp_renew(consumer->mcp);
+    reloader_run(consumer->reloader);
 }
 
 static void consumer_leave(struct consumer *consumer)
@@ -112,6 +131,7 @@ static void consumer_leave(struct consumer *consumer)
     consumer->partitions = NULL;
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
+    reloader_free(consumer->reloader);
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
@@ -211,6 +231,21 @@ static void on_tools_settled(void *owner)
     fleet_open(((struct consumer *)owner)->fleet);
 }
 
+static void open_reloader(struct consumer *consumer)
+{
+    const struct reloader_place place = {
+        .loop = consumer->loop,
+        .table = &settings_table,
+        .settings = &consumer->settings,
+        .argv = consumer->argv,
+        .every_ms = consumer->settings.reload_ms,
+        .on_reloaded = on_reloaded,
+        .owner = consumer,
+    };
+    consumer->reloader = reloader_new(&place);
+    watch_models(consumer);
+}
+
 static void open_parts(struct consumer *consumer)
 {
     struct mcp_events tools_events = { .changed = on_tools_changed,
@@ -228,6 +263,7 @@ static void open_parts(struct consumer *consumer)
                      on_switched, consumer);
     executor_notify(consumer->executor, on_executor_state, consumer);
     executor_open(consumer->executor);
+    open_reloader(consumer);
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
@@ -293,6 +329,7 @@ int main(int argc, char **argv)
 {
     uv_loop_t loop;
     struct consumer consumer = { .loop = &loop,
+                                 .argv = argv,
                                  .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };

@@ -23,17 +23,18 @@
 
 enum {
     SETTLE_MS = 2000, /* at the end, for what was killed to be gone */
-    SIGNALS = 2,
+    SIGNALS = 3,
     SESSION_FDS = 19, /* with its box and its snapshot */
     OWN_FDS = 160,    /* connections, boxes that are empty, and the rest */
     OWN_BOXES = 8,    /* that are empty or ending */
 };
 
-static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
+static const int numbers[SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
 
 struct warden {
     uv_loop_t loop;
     struct executor_settings settings;
+    char *const *argv; /* that they come from */
     struct sessions sessions;
     struct cgroups *cgroups;
     struct users *users;
@@ -56,9 +57,13 @@ static void warden_stop(struct warden *warden, int status)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    (void)number;
+    struct warden *warden = handle->data;
+    if (number == SIGHUP) {
+        settings_reload(&warden->settings, warden->argv);
+        return;
+    }
     notify("STOPPING=1");
-    warden_stop(handle->data, EX_OK);
+    warden_stop(warden, EX_OK);
 }
 
 static void warden_serve(struct warden *warden)
@@ -287,7 +292,7 @@ static void warden_finish(struct warden *warden)
 
 int main(int argc, char **argv)
 {
-    struct warden warden = { .listener = -1 };
+    struct warden warden = { .listener = -1, .argv = argv };
     struct err err;
     int status = EX_OK;
     (void)argc;

@@ -327,7 +327,11 @@ struct quern_worker {
     char executor_away[24];    /* "": it is there; "refused", "absent", ... */
     char executor_reason[160]; /* the same as a sentence */
     uint64_t executor_away_since;
-    char *jobs;   /* ids of those that run, a space between; NULL: none */
+    uint64_t clock; /* of its host, when it reported; ms since 1970 */
+    uint64_t drain_ms, grace_ms; /* grace: until it is killed; 0: not known */
+    char *settings; /* that a fleet should agree about: lines "name=value";
+                       NULL: it has not said */
+    char *jobs;     /* ids of those that run, a space between; NULL: none */
     char *models; /* the names of models that a job may have here, a JSON array;
                      NULL: it has not said */
 };

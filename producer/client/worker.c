@@ -23,10 +23,15 @@ static struct quern_worker *find_worker(struct quern_workers *workers,
     return worker;
 }
 
+/* NULL where there is none. */
+static void copy_text(char **text, struct view from)
+{
+    free(*text);
+    *text = from.len > 0 ? view_dup(from) : NULL;
+}
+
 static void read_report(const redisReply *hash, struct quern_worker *worker)
 {
-    struct view models = reply_field(hash, "models");
-
     view_copy(worker->host, sizeof(worker->host), reply_field(hash, "host"));
     view_copy(worker->version, sizeof(worker->version),
               reply_field(hash, "version"));
@@ -45,10 +50,11 @@ static void read_report(const redisReply *hash, struct quern_worker *worker)
               reply_field(hash, "executor_reason"));
     worker->executor_away_since =
         reply_field_number(hash, "executor_away_since");
-    free(worker->models);
-    worker->models = NULL;
-    if (models.len > 0)
-        worker->models = strndup(models.data, models.len);
+    worker->clock = reply_field_number(hash, "clock");
+    worker->drain_ms = reply_field_number(hash, "drain");
+    worker->grace_ms = reply_field_number(hash, "grace");
+    copy_text(&worker->models, reply_field(hash, "models"));
+    copy_text(&worker->settings, reply_field(hash, "settings"));
 }
 
 /* A report names the jobs that run in its own partition. */
@@ -158,6 +164,7 @@ void quern_workers_free(struct quern_workers *workers)
     for (size_t i = 0; i < workers->count; i++) {
         free(workers->items[i].jobs);
         free(workers->items[i].models);
+        free(workers->items[i].settings);
     }
     free(workers->items);
     *workers = (struct quern_workers){ 0 };

@@ -37,6 +37,7 @@ struct gateway_settings {
     bool whole_turns; /* a text is streamed when it is certain */
     uint64_t drain_ms;
     int log_level; /* enum log_severity */
+    uint64_t reload_ms;
 };
 
 extern const struct setting_table gateway_settings_table;

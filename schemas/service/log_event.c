@@ -221,6 +221,12 @@ const struct log_event log_events[] = {
     { "session.unparked", SEVERITY_WARNING, "The session {who} has {text}." },
     { "session.unsaved", SEVERITY_WARNING,
       "The session could not be saved: {why}." },
+    { "settings.refused", SEVERITY_ERROR,
+      "The settings were not read anew, the earlier ones stay: "
+      "{why}{text}." },
+    { "settings.reloaded", SEVERITY_INFO,
+      "The settings were read anew[; {text}][; changed: "
+      "{changed}][; a restart is needed for: {restart}]." },
     { "slots.fewer", SEVERITY_WARNING, "{text}." },
     { "spawn.failed", SEVERITY_ERROR,
       "The program {who} does not start: {text}." },
