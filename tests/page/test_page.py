@@ -682,6 +682,25 @@ def test_a_call_is_approved(tab, gateway, stack):
     assert tab.page.locator(".output").inner_text().strip() == "as it was"
 
 
+def test_a_key_that_is_pressed_twice_approves_one_call(tab, gateway, stack):
+    calls = [call_of("print(1)"), call_of("print(2)", id="c2", index=1)]
+    script = {"match": "two calls", "replies": [{"tool_calls": calls}, {"text": "Over."}]}
+    stack.model.script([*SCRIPT, script])
+    body = {"prompt": "two calls", "approve": ["execute_python_code"]}
+    job = gateway.json("POST", "/v1/jobs", body)[1]["id"]
+    tab.open(f"job/{job}")
+    question = tab.page.locator(".approval pre")
+    question.get_by_text("print(1)").wait_for()
+    tab.page.get_by_role("button", name="Approve").focus()
+    tab.page.keyboard.press("Enter")
+    question.get_by_text("print(2)").wait_for()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_timeout(1000)
+    assert question.inner_text() == "print(2)"
+    tab.page.get_by_role("button", name="Approve").click()
+    tab.see("Over.")
+
+
 def test_a_call_is_edited_first(tab, gateway, stack):
     tab.open(f"job/{guarded(gateway, stack)}")
     tab.see("May this run?")
