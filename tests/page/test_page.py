@@ -701,6 +701,18 @@ def test_a_key_that_is_pressed_twice_approves_one_call(tab, gateway, stack):
     tab.see("Over.")
 
 
+def test_what_ends_a_line_for_python_ends_it_on_the_page(tab, gateway, stack):
+    """Else what runs would stand in a comment."""
+    guarded_job = guarded(gateway, stack, "x = 1 # harmless\rprint(x)\r\nprint(2)")
+    tab.open(f"job/{guarded_job}")
+    code = tab.page.locator(".approval pre")
+    code.wait_for()
+    assert code.text_content() == "x = 1 # harmless\nprint(x)\nprint(2)"
+    tab.page.get_by_role("button", name="Reject", exact=True).click()
+    tab.page.locator(".approval form").get_by_role("button", name="Reject").click()
+    tab.see("Over.")
+
+
 def test_a_call_is_edited_first(tab, gateway, stack):
     tab.open(f"job/{guarded(gateway, stack)}")
     tab.see("May this run?")
