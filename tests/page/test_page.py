@@ -713,6 +713,17 @@ def test_what_ends_a_line_for_python_ends_it_on_the_page(tab, gateway, stack):
     tab.see("Over.")
 
 
+def test_a_time_that_no_field_can_show_leaves_the_view_whole(browser, gateway):
+    base = f"http://127.0.0.1:{gateway.port}"
+    with Tab(browser, base, timezone_id="Europe/Berlin") as tab:
+        tab.expected = ("400",)
+        for time in ("8640000000000000", "-8640000000000000", "Infinity", "x"):
+            tab.open(f"jobs?since={time}")
+            tab.page.reload()
+            tab.page.get_by_role("button", name="Find").wait_for()
+            assert tab.page.get_by_label("Since").input_value() == ""
+
+
 def test_a_call_is_edited_first(tab, gateway, stack):
     tab.open(f"job/{guarded(gateway, stack)}")
     tab.see("May this run?")

@@ -147,7 +147,8 @@ function form(filters, me, submit) {
 // As a field of that type has it.
 function minute(ms) {
   const at = new Date(Number(ms ?? NaN));
-  return isNaN(at) ? "" : new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  const there = new Date(at - at.getTimezoneOffset() * 60_000);
+  return isNaN(there) ? "" : there.toISOString().slice(0, 16);
 }
 
 function field(tag, name, label, props, ...options) {
