@@ -724,6 +724,17 @@ def test_a_time_that_no_field_can_show_leaves_the_view_whole(browser, gateway):
             assert tab.page.get_by_label("Since").input_value() == ""
 
 
+def test_what_is_nested_deeply_leaves_the_view_whole(tab, gateway, stack):
+    """marked reads it, but it has more elements in each other than can be drawn."""
+    for text in ("> - " * 600 + "x", "> " * 1500 + "x", "1. " * 700 + "x"):
+        stack.model.script([*SCRIPT, {"match": "nested", "replies": [{"text": text}]}])
+        job = gateway.json("POST", "/v1/jobs", {"prompt": "nested"})[1]["id"]
+        assert stack.result(job)["status"] == "completed"
+        tab.open(f"job/{job}")
+        tab.page.locator("article.turn .text").wait_for()
+        tab.see("completed", exact=True)
+
+
 def test_a_call_is_edited_first(tab, gateway, stack):
     tab.open(f"job/{guarded(gateway, stack)}")
     tab.see("May this run?")
