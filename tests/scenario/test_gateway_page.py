@@ -111,6 +111,12 @@ def test_signing_out_ends_the_cookie(gateway, stack):
     assert "Max-Age=0" in headers["Set-Cookie"]
 
 
+def test_a_form_of_another_site_signs_nobody_out(gateway, stack):
+    cookie = cookie_of(gateway, make_key(stack))
+    status, headers, _ = gateway.call("POST", "/v1/sign-out", None, cookie=cookie)
+    assert status == 403 and "Set-Cookie" not in headers
+
+
 def test_a_cookie_alone_changes_nothing(gateway, stack):
     """A form of another site could send it, were SameSite not there."""
     cookie = cookie_of(gateway, make_key(stack))
