@@ -73,6 +73,16 @@ static void fit_slots(struct consumer_settings *settings)
              "(LimitNOFILE, ulimit -n), or lower --slots");
 }
 
+/* Whoever stops the process kills it before its jobs are handed back. */
+static void check_grace(const struct consumer_settings *settings)
+{
+    uint64_t needed_ms = service_leave_ms(settings);
+    if (settings->grace_ms > 0 && settings->grace_ms < needed_ms)
+        log_line("grace.short", "{s:I, s:I}", "grace_ms",
+                 (json_int_t)settings->grace_ms, "needed_ms",
+                 (json_int_t)needed_ms);
+}
+
 /* The table of models, from the settings. */
 static bool load_models(struct consumer *consumer, struct err *err)
 {
@@ -106,6 +116,7 @@ static void on_reloaded(void *owner)
     struct consumer *consumer = owner;
     struct err err;
     log_set_least((enum log_severity)consumer->settings.log_level);
+    check_grace(&consumer->settings);
     if (load_models(consumer, &err))
         log_line("models.loaded", "{s:I}", "count",
                  (json_int_t)consumer->endpoints.count);
@@ -271,6 +282,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
 {
     const struct consumer_settings *settings = &consumer->settings;
     make_name(consumer);
+    check_grace(settings);
     log_set_worker(consumer->name);
     consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();

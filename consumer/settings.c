@@ -114,6 +114,7 @@ static const struct setting rows[] = {
       .offset = AT(grace_ms),
       .max = HOUR_MS,
       .normal = "0",
+      .is_reloaded = true,
       .about = "How long whoever stops this process waits before it is killed "
                "(TimeoutStopSec, terminationGracePeriodSeconds); it is "
                "compared with --drain. 0: not known." },

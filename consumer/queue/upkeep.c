@@ -207,7 +207,7 @@ bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
     return chore->step;
 }
 
-static uint64_t clock_ms(void)
+static uint64_t report_clock_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -223,7 +223,7 @@ static void chore_report(struct chore *chore)
     char host[65] = "", numbers[7][24];
     const uint64_t values[] = { (uint64_t)getpid(), settings->slots,
                                 consumer->running,  upkeep->started_at,
-                                clock_ms(),         settings->drain_ms,
+                                report_clock_ms(),  settings->drain_ms,
                                 settings->grace_ms };
     for (int i = 0; i < 7; i++)
         snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, values[i]);

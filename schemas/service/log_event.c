@@ -80,6 +80,10 @@ const struct log_event log_events[] = {
       "Redis has facts about the fleet that cannot be used: {why}." },
     { "folder.left", SEVERITY_WARNING, "The folder {who} is left: {text}." },
     { "frame.refused", SEVERITY_WARNING, "A frame was refused: {text}." },
+    { "grace.short", SEVERITY_WARNING,
+      "A drain may take {needed_ms} ms, but this consumer is killed"
+      " after {grace_ms}: lower --drain, or raise that time and "
+      "--grace." },
     { "history.dropped", SEVERITY_WARNING,
       "The history of the session is left out of the request: {why}"
       " ({code})." },

@@ -10,7 +10,7 @@ import pytest
 from gateway import Gateway
 from practice_model import PracticeModel
 from servers import Process, RedisServer, binary, wait_until
-from stack import Stack
+from stack import ROOT, Stack
 
 EVERY = "200ms"
 
@@ -46,6 +46,7 @@ def consumer(stack, tmp_path):
     process = Process(
         [binary("quern-consumer"), "--config", str(settings), "--executor", "none"],
         env={
+            "QUERN_NAME": "reloaded",
             "REDIS_URL": stack.redis.url,
             "OPENAI_BASE_URL": stack.model.url,
             "OPENAI_API_KEY_FILE": str(tmp_path / "key"),
@@ -144,6 +145,29 @@ def test_the_level_of_the_log_changes(consumer, stack):
     loud = stack.submit(prompt="hello")
     consumer.wait_for(loud)
     assert quiet not in consumer.text()
+
+
+def test_the_fleet_is_told_the_settings_that_count(stack, consumer):
+    def settings():
+        told = stack.db.hget(f"{ROOT}worker:reloaded", "settings").decode()
+        return dict(line.split("=", 1) for line in told.splitlines())
+
+    assert settings()["max-turns"] == "7" and settings()["lease"] == "30s"
+    assert not {"key", "slots", "redis-url"} & set(settings())
+    write(consumer.settings, lines(max_turns=8))
+    wait_until(lambda: settings()["max-turns"] == "8")
+
+
+def test_a_grace_that_is_too_short_is_told(consumer):
+    write(consumer.settings, lines(max_turns=7, grace="20s", drain="25s"))
+    assert next_line(consumer, "grace.short", 0)["needed_ms"] == 31000
+
+
+def test_a_start_with_too_short_a_grace_is_told(stack):
+    env = {"REDIS_URL": stack.redis.url, "QUERN_GRACE": "20s"}
+    with Process([binary("quern-consumer"), "--executor", "none"], env=env) as consumer:
+        assert "may take 31000 ms, but this consumer is killed after 20000" in consumer.wait_for('"grace.short"')
+        consumer.kill()
 
 
 def test_without_polling_hup_reads_them(stack, tmp_path):
