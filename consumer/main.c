@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "consumer/job/attempt.h"
+#include "consumer/numbers.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
@@ -123,6 +124,7 @@ static void on_reloaded(void *owner)
     else
         log_line("models.refused", "{s:s}", "why", err.text);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
+    numbers_configured(consumer->numbers);
     watch_models(consumer);
 }
 
@@ -143,6 +145,7 @@ static void consumer_leave(struct consumer *consumer)
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
     reloader_free(consumer->reloader);
+    numbers_close(consumer->numbers);
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
@@ -234,6 +237,7 @@ static void on_tools_changed(void *owner)
     struct err err;
     if (!equip(owner, &err))
         log_line("tools.refused", "{s:s}", "why", err.text);
+    numbers_configured(((struct consumer *)owner)->numbers);
 }
 
 /* Jobs that are taken before the servers have answered would miss tools. */
@@ -309,7 +313,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (!consumer->slots || !consumer->http)
         abort();
-    return true;
+    return numbers_open(&consumer->numbers, consumer, err);
 }
 
 static void consumer_serve(struct consumer *consumer)

@@ -145,6 +145,9 @@ const struct log_event log_events[] = {
       "{why}." },
     { "mend.found", SEVERITY_WARNING,
       "{keys} keys of jobs that were cut off have been mended." },
+    { "metrics", SEVERITY_INFO,
+      "/metrics, /livez and /readyz are answered at {place}, port "
+      "{port}." },
     { "model.fallback", SEVERITY_WARNING,
       "The model {from} failed: {why}. The job goes on with {to}." },
     { "model.heard", SEVERITY_INFO,
