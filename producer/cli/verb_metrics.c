@@ -44,14 +44,12 @@ static int metrics_of_place(struct app *app, const char *place)
     return EXIT_DONE;
 }
 
-int verb_metrics(struct app *app)
+static int metrics_of_fleet(struct app *app)
 {
     CLEANUP(fleet_numbers_finish) struct fleet_numbers numbers;
     CLEANUP(buf_finish) struct buf out;
     struct quern_error error;
 
-    if (app->options.word_count > 0)
-        return metrics_of_place(app, app->options.words[0]);
     fleet_numbers_init(&numbers);
     buf_init(&out, MOST_TEXT);
     if (!fleet_numbers_collect(&numbers, app->quern, &error))
@@ -59,6 +57,13 @@ int verb_metrics(struct app *app)
     fleet_numbers_write(&numbers, &out);
     pane_text(&app->term.out, PLAIN, buf_view(&out));
     return EXIT_DONE;
+}
+
+int verb_metrics(struct app *app)
+{
+    if (app->options.word_count > 0)
+        return metrics_of_place(app, app->options.words[0]);
+    return metrics_of_fleet(app);
 }
 
 /* ------------------------------------------------------------ quern probe */

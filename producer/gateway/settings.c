@@ -31,6 +31,13 @@ static bool check_listen(const char *text, struct err *err)
     return wrong.kind == ERR_NONE;
 }
 
+static bool check_metrics(const char *text, struct err *err)
+{
+    if (strchr(text, ','))
+        return err_set(err, ERR_REJECT, "bad_setting", "must be one place");
+    return check_listen(text, err);
+}
+
 static bool check_tenant(const char *text, struct err *err)
 {
     return label_is_valid(view_of(text)) ||
@@ -129,6 +136,15 @@ static const struct setting rows[] = {
       .normal = "5s",
       .about = "How long the gateway remembers what Redis has said of a key. "
                "It hears at once of keys that are removed or replaced." },
+    { .name = "metrics",
+      .type = SETTING_TEXT,
+      .offset = AT(metrics),
+      .normal = "",
+      .value = "PLACE",
+      .check = check_metrics,
+      .about = "Where /metrics (for Prometheus, with the numbers of the whole "
+               "fleet), /livez and /readyz are answered without a key: a "
+               "numeric address with a port (127.0.0.1:9465) or unix:/path." },
     { .name = "connections",
       .group = "Limits",
       .type = SETTING_NUMBER,

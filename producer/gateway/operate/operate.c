@@ -83,4 +83,5 @@ static const struct api_route routes[] = {
 const struct route_table operate_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "operate",
 };
