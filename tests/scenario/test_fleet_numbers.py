@@ -202,10 +202,18 @@ def hang(port, count):
 def test_a_scraper_that_hangs_stops_nobody(stack, gateway):
     hanging = hang(gateway.watched, MOST_CONNECTIONS - 1)
     assert scrape(gateway.watched)["http_connections",] == 0
-    hanging += hang(gateway.watched, 1)  # now nobody else can scrape
-    assert gateway.json("GET", "/livez") == (200, {"status": "live"})
     for each in hanging:
         each.close()
+
+
+def test_scrapers_that_hang_stop_others_but_not_for_good(stack, gateway):
+    """Before: nobody could scrape any more when the last of them had gone."""
+    hanging = hang(gateway.watched, MOST_CONNECTIONS)
+    assert gateway.json("GET", "/livez") == (200, {"status": "live"})
+    gateway.signal(signal.SIGSTOP)  # it is to see all their ends at once
+    for each in hanging:
+        each.close()
+    gateway.signal(signal.SIGCONT)
     scrape(gateway.watched)
 
 
