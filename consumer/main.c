@@ -304,7 +304,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools.file, err) ||
         !mcp_load(consumer->mcp, settings->tools.file, err) ||
-        !equip(consumer, err))
+        !equip(consumer, err) ||
+        !numbers_open(&consumer->numbers, consumer, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
@@ -313,7 +314,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (!consumer->slots || !consumer->http)
         abort();
-    return numbers_open(&consumer->numbers, consumer, err);
+    return true;
 }
 
 static void consumer_serve(struct consumer *consumer)

@@ -83,7 +83,8 @@ static const char *const reasons[] = { "none",
                                        NULL };
 static const char *const reclaims[] = { "lapsed", "swept", "mended", NULL };
 static const char *const classes[] = { "take", "write", NULL };
-static const char *const errors[] = { "lost", "refused", "not_now", NULL };
+static const char *const errors[] = { "lost", "refused", "not_now", "oom",
+                                      NULL };
 static const char *const link_states[] = { "up", "down", NULL };
 static const char *const replies[] = { "ok",
                                        "model_unavailable",
@@ -156,6 +157,11 @@ static const struct metric table[NUMBERS] = {
                       "Jobs that another consumer has, as this one was too "
                       "slow.",
                       { { NULL, NULL } } },
+    [WRITES_FENCED] = { "writes_fenced_total",
+                        METRIC_COUNTER,
+                        "Writes that Redis refused, as another consumer has "
+                        "the job.",
+                        { { NULL, NULL } } },
     [JOBS_RECLAIMED] = { "jobs_reclaimed_total",
                          METRIC_COUNTER,
                          "Jobs of consumers that have gone, and keys of jobs "
@@ -209,9 +215,10 @@ static const struct metric table[NUMBERS] = {
                        "cache_write are parts of input; uncounted: estimated, "
                        "where an endpoint has not said.",
                        { LABEL(endpoint), { "kind", tokens } } },
-    [MODEL_COST] = { "model_cost_dollars_total",
+    [MODEL_COST] = { "model_cost_total",
                      METRIC_COUNTER,
-                     "What replies have cost, by the endpoint or its price.",
+                     "Dollars that replies have cost, by the endpoint or its "
+                     "price.",
                      { LABEL(endpoint) } },
     [MODEL_PAID_TWICE] = { "model_paid_twice_total",
                            METRIC_COUNTER,
@@ -253,6 +260,12 @@ static const struct metric table[NUMBERS] = {
                       "ended.",
                       { { "state", cell_states } },
                       .is_whole = true },
+    [SESSION_START] = { "session_start_seconds",
+                        METRIC_HISTOGRAM,
+                        "From when a new session is asked for until it is "
+                        "there, without what is put back into it.",
+                        { { NULL, NULL } },
+                        .buckets = cell_seconds },
     [EXECUTOR_UP] = { "executor_up",
                       METRIC_GAUGE,
                       "Whether the executor of this host answers: 1.",
@@ -277,7 +290,7 @@ static const struct metric table[NUMBERS] = {
 
 /* ------------------------------------------------------------------ numbers */
 
-struct numbers {
+struct consumer_numbers {
     struct consumer *consumer;
     struct listener *listener;
     struct alarm *look; /* how late it rings is the lag of the loop */
@@ -286,7 +299,7 @@ struct numbers {
 
 static void on_look(void *owner)
 {
-    struct numbers *numbers = owner;
+    struct consumer_numbers *numbers = owner;
     uint64_t now_ns = uv_hrtime();
     double late =
         now_ns > numbers->due_ns ? (double)(now_ns - numbers->due_ns) / 1e9 : 0;
@@ -295,7 +308,7 @@ static void on_look(void *owner)
     alarm_set(numbers->look, LAG_MS);
 }
 
-void numbers_configured(const struct numbers *numbers)
+void numbers_configured(const struct consumer_numbers *numbers)
 {
     if (!numbers)
         return;
@@ -334,14 +347,15 @@ static void look_around(const struct consumer *consumer)
 
 static void write_metrics(void *owner, struct buf *out)
 {
-    const struct numbers *numbers = owner;
+    const struct consumer_numbers *numbers = owner;
     look_around(numbers->consumer);
     metrics_write(out);
 }
 
 static bool is_ready(void *owner, struct buf *why)
 {
-    const struct consumer *consumer = ((struct numbers *)owner)->consumer;
+    const struct consumer *consumer =
+        ((struct consumer_numbers *)owner)->consumer;
     struct executor_absence absence;
     if (consumer->mode != MODE_SERVING)
         return buf_add(why,
@@ -356,7 +370,7 @@ static bool is_ready(void *owner, struct buf *why)
     return true;
 }
 
-bool numbers_open(struct numbers **numbers, struct consumer *consumer,
+bool numbers_open(struct consumer_numbers **numbers, struct consumer *consumer,
                   struct err *err)
 {
     const struct listener_pages pages = { .write_metrics = write_metrics,
@@ -364,7 +378,7 @@ bool numbers_open(struct numbers **numbers, struct consumer *consumer,
     *numbers = NULL;
     if (*consumer->settings.metrics == '\0')
         return true;
-    struct numbers *made = calloc(1, sizeof(*made));
+    struct consumer_numbers *made = calloc(1, sizeof(*made));
     if (!made)
         abort();
     struct listener_pages own = pages;
@@ -392,7 +406,7 @@ bool numbers_open(struct numbers **numbers, struct consumer *consumer,
     return true;
 }
 
-void numbers_close(struct numbers *numbers)
+void numbers_close(struct consumer_numbers *numbers)
 {
     if (!numbers)
         return;

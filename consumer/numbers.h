@@ -20,6 +20,7 @@ enum number {
     JOBS_HANDED_BACK,
     STEPS_RETRIED,
     LEASES_LOST,
+    WRITES_FENCED,
     JOBS_RECLAIMED,
     LAST_TAKE,
     LOOP_LAG,
@@ -39,6 +40,7 @@ enum number {
     CELLS,
     CELL_SECONDS,
     CELL_STATES,
+    SESSION_START,
     EXECUTOR_UP,
     EXECUTOR_WALLS_MISSING,
     SPANS,
@@ -47,14 +49,14 @@ enum number {
 };
 
 struct consumer;
-struct numbers;
+struct consumer_numbers;
 
 /* Opens the place of --metrics, if there is one, and begins to count. Error:
  * cannot_listen. *numbers: NULL where nobody asks: then nothing is counted. */
-bool numbers_open(struct numbers **numbers, struct consumer *consumer,
+bool numbers_open(struct consumer_numbers **numbers, struct consumer *consumer,
                   struct err *err);
 /* Endpoints and tools are configured anew. Accepts NULL. */
-void numbers_configured(const struct numbers *numbers);
-void numbers_close(struct numbers *numbers); /* accepts NULL */
+void numbers_configured(const struct consumer_numbers *numbers);
+void numbers_close(struct consumer_numbers *numbers); /* accepts NULL */
 
 #endif

@@ -165,7 +165,10 @@ static void store_settle(struct write *write, const redisReply *reply,
         return;
     }
     if (!reply && err && err->kind != ERR_RETRY) {
-        metric_add(REDIS_ERRORS, 1, LABELS(VIEW("refused")));
+        if (strcmp(err->code, "stale") == 0)
+            metric_add(WRITES_FENCED, 1, NO_LABELS);
+        else
+            metric_add(REDIS_ERRORS, 1, LABELS(VIEW("refused")));
         store_refuse(write, err);
         return;
     }
@@ -175,7 +178,9 @@ static void store_settle(struct write *write, const redisReply *reply,
             return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else another write has logged it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
-        metric_add(REDIS_ERRORS, 1, LABELS(VIEW("not_now")));
+        bool is_full = strcmp(err->code, "redis_full") == 0;
+        metric_add(REDIS_ERRORS, 1,
+                   LABELS(is_full ? VIEW("oom") : VIEW("not_now")));
         retry_later(write->control);
         return;
     }

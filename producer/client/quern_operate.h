@@ -334,11 +334,14 @@ struct quern_worker {
     char *jobs;     /* ids of those that run, a space between; NULL: none */
     char *models; /* the names of models that a job may have here, a JSON array;
                      NULL: it has not said */
+    bool silent;  /* it has reported within a day, does so no more, and has not
+                     left; listed only when it is to drain */
 };
 struct quern_workers {
     struct quern_worker *items; /* by name */
     size_t count;
     uint64_t now;
+    size_t silent; /* consumers, listed or not */
 };
 
 /* Lists consumers that have reported lately, and names that shall drain, even

@@ -87,7 +87,7 @@ static bool read_drained(struct quern *quern, unsigned int partition,
 }
 
 /* Reads the reports of one partition. A consumer that has fallen silent is
- * still in the set, but its hash has expired: it is left out. */
+ * still in the set, but its hash has expired. */
 static bool worker_read_partition(struct quern *quern, unsigned int partition,
                                   struct quern_workers *workers,
                                   struct err *err)
@@ -111,9 +111,11 @@ static bool worker_read_partition(struct quern *quern, unsigned int partition,
 
         if (!hash)
             return false;
-        if (hash->elements == 0)
-            continue;
         worker = find_worker(workers, name);
+        if (hash->elements == 0) {
+            worker->silent = true;
+            continue;
+        }
         add_jobs(hash, worker);
         if (seen_at >= worker->seen_at)
             read_report(hash, worker);
@@ -121,6 +123,23 @@ static bool worker_read_partition(struct quern *quern, unsigned int partition,
             worker->seen_at = seen_at;
     }
     return listed;
+}
+
+/* Counts those that report in no partition; leaves them out, but for those that
+ * are to drain. */
+static void leave_out_silent(struct quern_workers *workers)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        struct quern_worker *worker = &workers->items[i];
+
+        worker->silent = worker->silent && worker->seen_at == 0;
+        workers->silent += worker->silent;
+        if (!worker->silent || worker->draining)
+            workers->items[kept++] = *worker;
+    }
+    workers->count = kept;
 }
 
 static int worker_by_name(const void *a, const void *b)
@@ -141,6 +160,7 @@ static bool read_workers(struct quern *quern, struct quern_workers *workers,
         if (!worker_read_partition(quern, p, workers, err) ||
             !read_drained(quern, p, workers, err))
             return false;
+    leave_out_silent(workers);
     if (workers->count > 0)
         qsort(workers->items, workers->count, sizeof(*workers->items),
               worker_by_name);

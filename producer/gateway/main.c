@@ -13,6 +13,7 @@
 #include "producer/gateway/followers.h"
 #include "producer/gateway/http/http_server.h"
 #include "producer/gateway/http/http_tls.h"
+#include "producer/gateway/numbers.h"
 #include "producer/gateway/openai/left_jobs.h"
 #include "producer/gateway/openai/model_list.h"
 #include "producer/gateway/submits.h"
@@ -63,6 +64,7 @@ static void on_drained(void *owner)
     left_jobs_free(gateway->left_jobs);
     gateway->left_jobs = NULL; /* calls that are on their way end later */
     followers_free(gateway->followers);
+    numbers_close(gateway->numbers);
     work_free(gateway->work);
     model_list_free(gateway->models);
     fleet_links_free(gateway->links);
@@ -267,7 +269,8 @@ static void open_parts(struct process *process)
     gateway->work = work_new(gateway);
     gateway->access = access_new(gateway);
     open_server(gateway);
-    if (!load_tls(gateway, &err) || !listen_everywhere(gateway, &err)) {
+    if (!load_tls(gateway, &err) || !listen_everywhere(gateway, &err) ||
+        !numbers_open(gateway, &gateway->numbers, &err)) {
         fprintf(stderr, "quern-gateway: %s\n", err.text);
         process->exit_code = EX_UNAVAILABLE;
         process_leave(process, 0);

@@ -133,6 +133,15 @@ static const struct setting rows[] = {
       .is_reloaded = true,
       .about = "How long the gateway remembers what Redis has said of a key. "
                "It hears at once of keys that are removed or replaced." },
+    { .name = "metrics",
+      .type = SETTING_TEXT,
+      .offset = AT(metrics),
+      .normal = "",
+      .value = "PLACE",
+      .check = listen_place_check,
+      .about = "Where /metrics (for Prometheus, with the numbers of the whole "
+               "fleet), /livez and /readyz are answered without a key: a "
+               "numeric address with a port (127.0.0.1:9465) or unix:/path." },
     { .name = "connections",
       .group = "Limits",
       .type = SETTING_NUMBER,

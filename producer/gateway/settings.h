@@ -23,6 +23,7 @@ struct gateway_settings {
     char *open_tenant;  /* requests without a key are its; "": none are */
     char *cors_origins; /* words; "": pages of no other origin */
     uint64_t key_cache_ms;
+    char *metrics; /* a place; "": none */
 
     uint64_t connections;
     uint64_t connections_per_address;
