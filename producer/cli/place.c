@@ -126,8 +126,9 @@ enum place_reading place_read(struct view bytes, bool is_end,
                 (unsigned long long)frame.length);
         return PLACE_WRONG;
     }
-    answer->body =
-        frame.has_length ? view_head(body, (size_t)frame.length) : body;
+    if (frame.has_length)
+        body.len = (size_t)frame.length;
+    answer->body = body;
     return PLACE_WHOLE;
 }
 
