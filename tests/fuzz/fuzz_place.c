@@ -2,7 +2,7 @@
  * or a sentence; however it comes in pieces, it is the same one. */
 #include <string.h>
 
-#include "producer/cli/place.h"
+#include "producer/cli/place_answer.h"
 #include "tests/fuzz/fuzz.h"
 
 static enum place_reading read_checked(struct view bytes, bool is_end,
