@@ -11,7 +11,7 @@ from command import Command
 from debian import unpacked
 from gateway import Gateway, bearer, make_key
 from scraped import Numbers, ask, metrics_port, scrape, scrape_text
-from servers import wait_until
+from servers import binary, wait_until
 from stack import DRAINED, Stack
 
 QUEUES = 64  # FLEET_QUEUES
@@ -338,3 +338,22 @@ def test_a_key_that_reads_may_ask_how_many_slots_are_wanted(stack):
         assert gateway.json("GET", path, **bearer(submits))[0] == 403
         code = gateway.refusal("GET", "/v1/scale?queue=defualt", **bearer(reads))[1]
         assert code == "unknown_queue"  # not 0, by which all consumers would go
+
+
+@pytest.mark.parametrize(
+    "place, why",
+    [
+        ("127.0.0.1:1,127.0.0.1:2", "must be one place"),
+        ("localhost:9465", "must be a numeric address"),
+        ("unix:", "has 0 bytes"),
+    ],
+)
+def test_a_place_that_is_none_is_refused(place, why):
+    gateway = [binary("quern-gateway"), "--metrics", place]
+    done = subprocess.run(gateway, capture_output=True, text=True)
+    assert done.returncode == 64 and why in done.stderr, done
+
+
+def test_a_shell_offers_probes(stack):
+    assert stack.quern("completion", "words", "--", "probe", "") == "live\nready\n"
+    assert stack.quern("completion", "words", "--", "probe", "r") == "ready\n"
