@@ -274,6 +274,17 @@ def test_a_scrape_never_waits_for_redis(stack, gateway):
     until_shown(gateway, 0, "workers", "up")
 
 
+def test_numbers_that_are_old_are_left_out(stack):
+    """Redis hangs, and the gateway would wait for it for minutes."""
+    with watched(stack, redis_timeout="5m") as gateway:
+        until_shown(gateway, 0, "workers", "up")
+        stack.redis.process.signal(signal.SIGSTOP)
+        until_shown(gateway, None, "workers", "up")
+        assert shown(gateway, "collect_errors_total") == 0
+        stack.redis.process.signal(signal.SIGCONT)
+        until_shown(gateway, 0, "workers", "up")
+
+
 # -------------------------------------------------------------------- probes
 
 
