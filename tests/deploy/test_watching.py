@@ -216,10 +216,6 @@ def test_the_programs_give_what_is_listed():
 
 
 def test_consumers_give_what_is_listed():
-    """As soon as they have --metrics."""
-    listed = subprocess.run([binary("quern-consumer"), "--help"], capture_output=True, text=True)
-    if "--metrics" not in listed.stdout:
-        return
     with Stack() as stack:
         text = scrape_text(metrics_port(stack.consumer(metrics="127.0.0.1:0")))
         given, labels = families_given(text), labels_given(text)
