@@ -11,7 +11,7 @@ json_t *operate_queue_json(const struct quern_queue *queue)
 {
     return json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", queue->name, "paused", (int)queue->paused, "waiting",
         (json_int_t)queue->waiting, "may_start", (json_int_t)queue->may_start,
         "running", (json_int_t)queue->running, "scheduled",
@@ -26,7 +26,8 @@ json_t *operate_queue_json(const struct quern_queue *queue)
         (json_int_t)queue->tenant_rate_ms, "tenant_tokens",
         (json_int_t)queue->tenant_tokens, "tenant_cost",
         (json_int_t)queue->tenant_cost, "tenant_budget_ms",
-        (json_int_t)queue->tenant_budget_ms);
+        (json_int_t)queue->tenant_budget_ms, "waits_ms",
+        (json_int_t)queue->waits_ms);
 }
 
 json_t *operate_limits_json(const struct quern_tenant_limits *limits)

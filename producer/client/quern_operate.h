@@ -54,6 +54,7 @@ struct quern_queue {
     uint64_t tenant_tokens, tenant_cost;  /* tokens and micro-dollars of models,
                                              ... */
     uint64_t tenant_budget_ms;            /* ... in so many ms; 0: a day */
+    uint64_t waits_ms; /* as oldest_ms, also while the queue is paused */
 };
 struct quern_queues {
     struct quern_queue *items; /* by name */

@@ -543,15 +543,16 @@ def test_all_words_are_in_chinese(tab):
     missing = tab.page.evaluate(
         """async () => {
           const { chinese } = await import("/page/chinese.js");
-          const names = "main overview jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask".split(" ");
+          const names = "main overview health jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask".split(" ");
           const missing = [];
           for (const name of names) {
             const text = await (await fetch(`/page/${name}.js`)).text();
             const words = [/\\bt\\("([^"]+)"/g, /\\b(?:title|name): "([A-Z][^"]*)"/g,
-              /\\["([^"]+)", \\(/g, /"([A-Z][^"]*)"\\]/g];
+              /\\["([^"]+)", \\(/g, /"([A-Z][^"]*)"\\]/g,
+              /\\["(\\{\\}[^"]+)", "/g, /", "(\\{\\}[^"]+)"\\]/g, /counted\\([^"]+, "([^"]+)", "([^"]+)"/g];
             for (const pattern of words)
-              for (const [, word] of text.matchAll(pattern))
-                if (!(word in chinese)) missing.push(word);
+              for (const [, ...words] of text.matchAll(pattern))
+                missing.push(...words.filter((word) => !(word in chinese)));
           }
           return missing;
         }"""
@@ -922,6 +923,18 @@ def test_a_queue_is_paused_and_emptied(tab, gateway, stack):
     tab.page.get_by_role("button", name="Cancel what waits", exact=True).click()
     tab.see("3 jobs are cancelled.")
     assert gateway.json("GET", "/v1/queues/full")[1]["waiting"] == 0
+
+
+def test_what_is_lost_with_a_queue_is_told_before(tab, gateway, stack):
+    """A job that waits for an approval has done something already."""
+    job = guarded(gateway, stack)
+    wait_until(lambda: gateway.json("GET", f"/v1/jobs/{job}")[1].get("reason") == "approval")
+    tab.open("queues")
+    tab.page.get_by_role("button", name="Cancel what waits: default").click()
+    tab.see("Cancel the 1 job of default that waits? 1 has begun, and waits for an approval", exact=False)
+    tab.page.locator(".question button").first.click()
+    tab.see("1 job is cancelled.")
+    assert stack.result(job)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(
