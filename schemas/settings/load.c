@@ -107,7 +107,8 @@ static char *trim(char *text)
     return text;
 }
 
-/* The first line of the file at that path. */
+/* The file at that path, which is one line. An editor's line end is no part of
+ * the secret. */
 static bool put_secret(const struct load_target *target,
                        const struct setting *row, const char *path,
                        const char *name, struct err *err)
@@ -116,8 +117,11 @@ static bool put_secret(const struct load_target *target,
     buf_init(&text, MAX_SECRET + 1);
     if (!setting_read_file(path, &text, err))
         return err_prefix(err, "%s", name);
-    text.data[strcspn(text.data, "\r\n")] = '\0';
-    return setting_put(row, target->settings, trim(text.data), name, err);
+    char *secret = trim(text.data);
+    if (strpbrk(secret, "\r\n"))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "%s: %s has more than one line", name, path);
+    return setting_put(row, target->settings, secret, name, err);
 }
 
 /* The row that has this variable. *from_file: it is VARIABLE_FILE of a secret.
