@@ -33,8 +33,7 @@ static bool check_durability(const char *text, struct err *err)
 }
 
 static const struct setting rows[] = {
-    REDIS_URL_ROW(AT(redis.url), .normal = "",
-                  .normally = "none, it has to be given"),
+    REDIS_URL_ROW(AT(redis.url), .normal = "redis://127.0.0.1:6379"),
     REDIS_SENTINEL_PASSWORD_ROW(AT(redis.sentinel_password)),
     REDIS_PREFIX_ROW(AT(redis.prefix)),
     { .name = "durability",

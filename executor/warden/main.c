@@ -41,6 +41,7 @@ struct warden {
     struct server *server;
     struct selftest *selftest;
     uv_signal_t signals[SIGNALS];
+    uv_timer_t watchdog;
     char isolation[ISOLATION_BYTES];
     struct lack lacks[MAX_LACKS];
     struct pair advice[MAX_LACKS]; /* the same, as it is told */
@@ -66,9 +67,16 @@ static void on_signal(uv_signal_t *handle, int number)
     warden_stop(warden, EX_OK);
 }
 
+static void on_watchdog(uv_timer_t *timer)
+{
+    (void)timer;
+    notify("WATCHDOG=1");
+}
+
 static void warden_serve(struct warden *warden)
 {
     struct err err;
+    uint64_t watchdog_ms = notify_watchdog_ms();
     int listener = warden->listener;
     const struct zygote *zygote =
         pool_zygote(warden->sessions.pool, warden->settings.profile);
@@ -89,6 +97,9 @@ static void warden_serve(struct warden *warden)
     log_line("executor.ready", warden->settings.socket_path, "%s",
              warden->isolation);
     notify("READY=1");
+    if (watchdog_ms > 0)
+        uv_timer_start(&warden->watchdog, on_watchdog, watchdog_ms,
+                       watchdog_ms);
 }
 
 /* What is missing that the operator demands; NULL: nothing. */
@@ -226,6 +237,7 @@ static void warden_start(struct warden *warden)
         warden->signals[i].data = warden;
         uv_signal_start(&warden->signals[i], on_signal, numbers[i]);
     }
+    uv_timer_init(loop, &warden->watchdog);
     struct packages *packages = warden->sessions.packages;
     warden->sessions = (struct sessions){
         .loop = loop,
@@ -280,6 +292,7 @@ static void warden_finish(struct warden *warden)
     packages_close(warden->sessions.packages);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
+    uv_close((uv_handle_t *)&warden->watchdog, NULL);
     warden_settle(&warden->loop, NULL);
     cgroups_free(warden->cgroups);
     users_free(warden->users);

@@ -123,7 +123,8 @@ static char *trim(char *text)
     return text;
 }
 
-/* The one line of the file at that path. */
+/* The file at that path, which is one line. An editor's line end is no part of
+ * the secret. */
 static bool put_secret(const struct load_target *target,
                        const struct setting *row, const char *path,
                        const char *name, struct err *err)
