@@ -17,9 +17,13 @@ import shutil
 import subprocess
 import tempfile
 
+from executor_client import Executor
 from servers import BUILD, SOURCE
 
 RUNTIMES = [name for name in ("crun", "runc") if shutil.which(name)]
+# gVisor's runtime, whose kernel is its own; tests/long builds one.
+RUNSC = os.environ.get("QUERN_RUNSC")
+RUNSC_FLAGS = ["--ignore-cgroups", "--network=none", "--host-uds=all"]
 USER = 65532
 PROFILE = os.path.join(SOURCE, "deploy", "container", "seccomp.json")
 
@@ -120,7 +124,8 @@ class Image:
         os.mkdir(bundle)
         with open(os.path.join(bundle, "config.json"), "w") as file:
             json.dump(self.config(*args, **options), file, indent=1)
-        run = [self.runtime, "--root", self.state, "run", "--bundle", bundle, name]
+        flags = RUNSC_FLAGS if self.runtime == RUNSC else []
+        run = [self.runtime, "--root", self.state, *flags, "run", "--bundle", bundle, name]
         return [*OWN_MOUNTS, self.folder, self.lower, SOURCE, *run]
 
     def config(
@@ -130,15 +135,15 @@ class Image:
         caps=(),
         seccomp=None,
         masked=True,
-        cgroup="ro",
+        cgroup=None,
         env=None,
         mounts=(),
         network=None,
-        privileges=False,
     ):
-        """cgroup: ro, as engines mount it, or rw. masked: False is what
-        systempaths=unconfined and procMount: Unmasked give. network: True is
-        that of the machine, as for containers of one pod it is one."""
+        """masked: False is what systempaths=unconfined and procMount: Unmasked
+        give. cgroup: the path of one that the container may write; None: it may
+        write none. network: True is that of the machine, as it is one for all
+        containers of a pod."""
         caps = list(caps)
         has = caps if user == 0 else []
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", **(env or {})}
@@ -154,7 +159,7 @@ class Image:
                 "cwd": "/",
                 "user": {"uid": user, "gid": user},
                 "env": [f"{name}={value}" for name, value in env.items()],
-                "noNewPrivileges": not privileges,
+                "noNewPrivileges": True,
                 "capabilities": {
                     "bounding": caps,
                     "effective": has,
@@ -168,7 +173,7 @@ class Image:
                 mount("tmpfs", "/dev/shm", *NOSUID, "mode=1777", "size=67108864"),
                 mount("mqueue", "/dev/mqueue", *NOSUID),
                 mount("sysfs", "/sys", *NOSUID, "ro"),
-                mount("cgroup", "/sys/fs/cgroup", *NOSUID, "relatime", cgroup),
+                mount("cgroup", "/sys/fs/cgroup", *NOSUID, "relatime", "rw" if cgroup else "ro"),
                 tmpfs("/run", "mode=1777"),
                 tmpfs("/tmp", "mode=1777"),
                 *mounts,
@@ -182,6 +187,22 @@ class Image:
         }
         if self.lower == "/":
             config["mounts"] += [bind(tree, tree) for tree in TREES]
+        if cgroup:
+            config["linux"]["cgroupsPath"] = cgroup
         if seccomp:
             config["linux"]["seccomp"] = seccomp
         return config
+
+
+class ContainedExecutor(Executor):
+    """An executor in a container; options as for Image.config()."""
+
+    def __init__(self, image, *flags, **options):
+        self.image, self.options = image, options
+        super().__init__(*flags)
+
+    def start(self, args):
+        user = self.options.get("user", USER)
+        os.chown(self.folder, user, user)
+        folder = bind(self.folder, self.folder, "rw")
+        super().start(self.image.words(*args, mounts=[folder], **self.options))

@@ -226,8 +226,8 @@ size_t isolation_lacks(const struct executor_settings *settings,
     look_at_cgroups(settings, walls, &list);
     if (settings->outer == OUTER_GVISOR)
         lack(&list, LEVELS, processes_remedy,
-             "gVisor neither limits the processes of a box nor keeps code from "
-             "ending its own box");
+             "within gVisor the processes of a box are not limited, it can end "
+             "itself, and it may lose its variables between cells");
     look_at_host_parts(walls->host, &list);
     if (users_count(walls->users) == 0)
         lack(&list, LEVELS, users_remedy, "one user id for all boxes (%s)",
