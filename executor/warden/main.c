@@ -120,7 +120,7 @@ static const struct lack *look_at_walls(struct warden *warden)
         const struct lack *lack = &warden->lacks[i];
         warden->advice[i] =
             (struct pair){ view_of(lack->what), view_of(lack->remedy) };
-        if (lack->demanded)
+        if (lack->level <= warden->settings.level)
             demanded = lack;
     }
     return demanded;
@@ -139,7 +139,10 @@ static void on_selftest(void *owner, const struct err *err)
                 demanded->what, demanded->remedy);
         warden_stop(warden, EX_UNAVAILABLE);
     } else if (warden->settings.check) {
-        printf("%s\n", warden->isolation);
+        printf("level: %s\n%s\n",
+               isolation_level(&warden->settings, warden->lacks,
+                               warden->lack_count),
+               warden->isolation);
         for (size_t i = 0; i < warden->lack_count; i++)
             printf("  %s\n    %s\n", warden->lacks[i].what,
                    warden->lacks[i].remedy);
@@ -197,7 +200,7 @@ static bool warden_prepare(struct warden *warden, struct err *err)
         if (warden->listener < 0)
             return false;
     }
-    if (settings->cgroups && !settings->insecure)
+    if (settings->cgroups && !settings->insecure && !settings->outer)
         warden->cgroups = cgroups_new(ids.uid, ids.gid);
     if (!users_open(&warden->users, settings, ids, err))
         return false;

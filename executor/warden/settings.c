@@ -25,8 +25,11 @@ enum { HOUR_MS = 3600 * 1000, FEWEST_UIDS = 16 };
 
 const char *const profile_names[] = { "science", "bare", NULL };
 
-static const char *const levels[] = { "boxed", "watched", "full", NULL };
-_Static_assert(LEVEL_FULL == 2, "levels[] has their names");
+const char *const level_names[] = { "boxed", "watched", "full", NULL };
+_Static_assert(sizeof(level_names) / sizeof(level_names[0]) == LEVELS + 1,
+               "level_names[] has their names");
+static const char *const outer_names[] = { "none", "gvisor", NULL };
+_Static_assert(OUTER_GVISOR == 1, "outer_names[] has their names");
 
 bool profile_read(struct view name, enum profile *profile)
 {
@@ -334,10 +337,17 @@ static const struct setting rows[] = {
       .group = "Walls",
       .type = SETTING_CHOICE,
       .offset = AT(level),
-      .choices = levels,
+      .choices = level_names,
       .normal = "boxed",
       .about = "The least level of walls: with fewer the executor refuses to "
                "start." },
+    { .name = "outer",
+      .type = SETTING_CHOICE,
+      .offset = AT(outer),
+      .choices = outer_names,
+      .normal = "none",
+      .about = "What surrounds this executor as a wall of its own: within "
+               "gvisor boxes may lack Landlock and cgroup namespaces." },
     { .name = "cgroup",
       .type = SETTING_OF_READER,
       .read = read_cgroup,
