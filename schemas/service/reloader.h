@@ -11,7 +11,7 @@
 #define RELOAD_ROW(at)                                                         \
     {                                                                          \
         .name = "reload-time", .type = SETTING_TIME, .offset = (at),           \
-        .max = 3600 * 1000, .normal = "10s",                                   \
+        .max = UINT64_C(3600) * 1000, .normal = "10s",                         \
         .about = "How often files of settings, secrets and models are looked " \
                  "at for changes; 0: they are read anew upon HUP only."        \
     }
