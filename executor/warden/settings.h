@@ -76,6 +76,8 @@ extern const struct setting_table settings_table;
  * False: *status is what the process ends with. */
 bool settings_read(struct executor_settings *settings, char *const *argv,
                    int *status);
+/* HUP: reads anew what may change while it runs, and logs what has. */
+void settings_reload(struct executor_settings *settings, char *const *argv);
 void settings_finish(struct executor_settings *settings);
 
 #endif
