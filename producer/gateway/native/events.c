@@ -78,7 +78,9 @@ static void on_checked(void *owner, const struct access_outcome *outcome)
 
     if (reader->follower && !outcome->caller && outcome->status == 401) {
         job_follower_free(reader->follower);
-        reader_end(reader);
+        reader->follower = NULL;
+        http_stream_end(reader->stream);
+        reader->holds--; /* the stream's */
     }
     reader_drop(reader);
 }
