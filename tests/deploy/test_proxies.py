@@ -91,7 +91,7 @@ class Proxy:
 
     def __init__(self, port, certificate):
         self.url = f"https://127.0.0.1:{port}"
-        self.curl = ["curl", "--silent", "--no-buffer", "--http2", "--max-time", "60"]
+        self.curl = ["curl", "--silent", "--no-buffer", "--http2", "--max-time", "300"]
         self.curl += ["--cacert", certificate.path]
 
     def __call__(self, path, *more):

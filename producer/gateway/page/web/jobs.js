@@ -216,7 +216,8 @@ function stateName(words) {
 function minute(ms) {
   const at = new Date(Number(ms ?? NaN));
   const there = new Date(at - at.getTimezoneOffset() * 60_000);
-  return isNaN(there) ? "" : there.toISOString().slice(0, 16);
+  const text = isNaN(there) ? "" : there.toISOString();
+  return /^\d{4}-/.test(text) ? text.slice(0, 16) : "";
 }
 
 function field(tag, name, label, props, ...options) {
