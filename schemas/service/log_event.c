@@ -87,7 +87,7 @@ const struct log_event log_events[] = {
     { "history.dropped", SEVERITY_WARNING,
       "The history of the session is left out of the request: {why}"
       " ({code})." },
-    { "hook.delivered", SEVERITY_DEBUG,
+    { "hook.delivered", SEVERITY_INFO,
       "The webhook {delivery} was delivered: HTTP {status}." },
     { "hook.ended", SEVERITY_WARNING,
       "The webhook {delivery} is given up: {why} (HTTP {status})." },
