@@ -186,7 +186,6 @@ class Image:
                 mount("mqueue", "/dev/mqueue", *NOSUID),
                 mount("sysfs", "/sys", *NOSUID, "ro"),
                 mount("cgroup", "/sys/fs/cgroup", *NOSUID, "relatime", "rw" if cgroup else "ro"),
-                *mounts,
             ],
             "linux": {
                 "namespaces": spaces,
@@ -197,6 +196,7 @@ class Image:
         }
         if all(mounted["destination"] != "/tmp" for mounted in mounts):
             config["mounts"].append(tmpfs("/tmp", "mode=1777"))
+        config["mounts"] += mounts
         if self.lower == "/":
             config["mounts"] += [bind(tree, tree) for tree in TREES]
         if cgroup:
