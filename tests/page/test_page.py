@@ -267,21 +267,6 @@ def test_markdown_becomes_elements(tab, gateway, stack):
     assert said.locator("img").count() == 0
 
 
-def test_a_long_reply_becomes_markdown_when_it_is_whole(tab):
-    tab.open()
-    classes = tab.page.evaluate(
-        """async () => {
-          const { draw } = await import("/page/steps.js");
-          const step = { kind: "turn", text: "**word** ".repeat(5000), isWhole: false };
-          const look = () => draw(step, { branch: () => null }).children[0].props.class;
-          const live = look();
-          step.isWhole = true;
-          return [live, look()];
-        }"""
-    )
-    assert classes == ["text", "markdown"]
-
-
 @pytest.mark.parametrize(
     "text",
     [

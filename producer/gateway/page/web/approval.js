@@ -41,7 +41,7 @@ export function approval(data, seen, act, changed) {
     { class: "approval", "aria-label": t("A call that waits for you"), key: `approval ${data.call}` },
     h("h2", {}, t("May this run?")),
     h("p", {}, h("strong", {}, foreign(data.tool ?? "")), left > 0 && [" ", t("{} are left to decide.", length(left))]),
-    h("pre", { class: "code" }, data.code ? coloured(asked) : foreign(asked)),
+    h("pre", { class: "code" }, data.code ? coloured(asked).description : foreign(asked)),
     fault(data.error?.message),
     h(
       "p",

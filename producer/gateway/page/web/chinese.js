@@ -83,6 +83,8 @@ export const chinese = {
   in_progress: "进行中",
   incomplete: "不完整",
   Input: "输入",
+  "It is not kept any more.": "已不再保留。",
+  "Its scripts can send what they see to other hosts.": "其脚本可以将所见内容发送到其他主机。",
   "It goes on from a step of this job:": "从此任务的某一步继续：",
   "Job {}": "任务 {}",
   Job: "任务",

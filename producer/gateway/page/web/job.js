@@ -7,6 +7,7 @@ import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
 import { count, fault, foreign } from "./format.js";
 import { long } from "./long.js";
+import { whenRead } from "./read.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
 import { askedOf, draw, drawAsked } from "./steps.js";
@@ -184,6 +185,7 @@ export function open(place, me) {
     },
     () => {},
   );
+  whenRead(place.changed);
   begin();
   return {
     title: () => t("Job {}", id.slice(0, 8)),

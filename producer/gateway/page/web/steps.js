@@ -11,7 +11,8 @@ import { dataChart } from "./data_chart.js";
 import { h } from "./dom.js";
 import { clock, count, foreign, length, money, visible } from "./format.js";
 import { long, longParts } from "./long.js";
-import { markdown } from "./markdown.js";
+import { grown, markdown } from "./markdown.js";
+import { pageFrame } from "./page_frame.js";
 import { language, t } from "./words.js";
 
 // What was asked: the prompt, or the last text of the user before the model spoke.
@@ -35,23 +36,22 @@ export function draw(step, shown) {
   return DRAWS[step.kind](step, shown);
 }
 
-// What is long is described once, as long as its text is the same and as whole.
+// What is long is described once, as long as its text is the same and as whole. describe() says whether the
+// description is over, or more will be known of it.
 const described = new WeakMap();
 
 function once(step, text, describe) {
   const before = described.get(step);
   if (before?.text === text && before.isWhole === step.isWhole && before.language === language()) return before.description;
-  const description = describe();
-  described.set(step, { text, isWhole: step.isWhole, language: language(), description });
+  const { description, isOver } = describe();
+  if (isOver) described.set(step, { text, isWhole: step.isWhole, language: language(), description });
   return description;
 }
 
-const MOST_LIVE = 20_000; // a longer text is read as Markdown when it is whole
-
 function said(step, path) {
-  if (!step.isWhole && step.text.length > MOST_LIVE) return h("div", { class: "text" }, long(step.text, step.key));
-  const own = (name) => /^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, path);
-  return markdown(step.text, (name) => own(name) || null);
+  const own = (name) => (/^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, path)) || null;
+  if (!step.isWhole) return { description: grown(step, step.text, own), isOver: false };
+  return markdown(step, step.text, own);
 }
 
 function drawTurn(step, { path, branch }) {
@@ -81,7 +81,7 @@ function drawCall(step, shown) {
     h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", h("time", {}, clock(step.at)), " ", step.end ? length(step.end - step.at) : t("runs"), step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
     step.code && h("pre", { class: "code" }, once(step, step.code, () => coloured(step.code))),
     step.text && h("pre", { class: "code" }, long(step.text, step.key)),
-    output.length > 0 && h("pre", { class: "output" }, once(output.at(-1), output.at(-1).text, () => longParts(output, step.key))),
+    output.length > 0 && h("pre", { class: "output" }, once(output.at(-1), output.at(-1).text, () => ({ description: longParts(output, step.key), isOver: true }))),
     step.images.map((image) => picture(image, path)),
     step.displays.map((display) => drawDisplay(display, step, shown)),
     step.files.length > 0 && h("ul", { class: "files" }, step.files.map((file) => h("li", { key: file.name }, h("a", { href: address(`${path}/files/${encodeURIComponent(file.name)}`), download: true }, foreign(file.name))))),
@@ -112,22 +112,18 @@ function drawChart(part, { data }) {
   if (json === null) return null;
   return once(json, part.mime, () => {
     const chart = readChart(part.mime, json);
-    return chart && dataChart(chart);
+    return { description: chart && dataChart(chart), isOver: true };
   });
 }
 
-// The frame has no rights: it is of another origin, and the gateway lets it reach no address.
 function drawPage(part, { path, frame, setFrame }) {
   const kind = frame(part.name);
+  const button = (one, name) => h("button", { type: "button", "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name));
   return h(
     "div",
     { class: "page", key: part.name },
-    h(
-      "p",
-      { class: "bar" },
-      [["plain", "Show the page"], ["scripts", "Show it with scripts"]].map(([one, name]) => h("button", { type: "button", key: one, "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name))),
-    ),
-    kind && h("iframe", { key: kind, title: t("What the code shows"), sandbox: kind === "scripts" ? "allow-scripts" : "", referrerpolicy: "no-referrer", src: address(`${path}/images/${encodeURIComponent(part.name)}`, { frame: kind }) }),
+    h("p", { class: "bar" }, button("plain", "Show the page"), button("scripts", "Show it with scripts"), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts."))),
+    kind && pageFrame(`${path}/images/${encodeURIComponent(part.name)}`, kind),
   );
 }
 
