@@ -128,3 +128,36 @@ def test_html_is_shown_without_what_reaches_other_hosts(tab, gateway, stack):
     assert seen["names"] == "html head body h1 p style svg a img"
     assert not {"ping", "href", "onclick", "onerror"} & set(seen["attributes"])
     assert seen["colours"] == ["rgb(4, 5, 6)", "rgb(1, 2, 3)"]
+
+
+# --- what looks like something else
+
+
+def test_a_view_that_cannot_be_drawn_leaves_the_page(tab, stack):
+    tab.open("jobs")
+    tab.page.locator("h1").wait_for()
+    tab.page.route("**/page/job.js", lambda route: route.fulfill(content_type="text/javascript", body=BROKEN))
+    tab.open("job/x")
+    tab.see("This view cannot be shown: it broke", exact=False)
+    tab.page.evaluate("window.mend()")
+    tab.see("It is well.")
+    tab.page.evaluate("window.spoil()")
+    tab.see("This view cannot be shown: it broke", exact=False)
+    tab.page.get_by_role("link", name="Jobs", exact=True).click()
+    tab.page.locator("h1").get_by_text("Jobs").wait_for()
+
+
+BROKEN = """import { h } from "./dom.js";
+export function open(place) {
+  let isWell = false;
+  window.mend = () => { isWell = true; place.changed(); };
+  window.spoil = () => { isWell = false; place.changed(); };
+  return {
+    title: () => "x",
+    draw() {
+      if (!isWell) throw new Error("it broke");
+      return h("p", {}, "It is well.");
+    },
+    close() {},
+  };
+}"""

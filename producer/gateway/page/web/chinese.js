@@ -221,6 +221,7 @@ export const chinese = {
   "The time of starts, in seconds": "启动时段（秒）",
   "There are none.": "没有。",
   "This is the end of {} characters.": "此处为 {} 个字符的末尾。",
+  "This view cannot be shown: {}": "无法显示此视图：{}",
   "This view needs a key of the scope {}.": "此视图需要具有 {} 权限的密钥。",
   Time: "时间",
   timeout: "超时",

@@ -9,7 +9,7 @@
 //   form      form(rows): what somebody fills in; submit(values) is as run
 import { get, later } from "./api.js";
 import { h } from "./dom.js";
-import { fault, foreign } from "./format.js";
+import { fault, foreign, visible } from "./format.js";
 import { question } from "./question.js";
 import { t } from "./words.js";
 
@@ -123,7 +123,7 @@ function line(list, row, press) {
     { key: list.key(row) },
     list.columns.map(([, value, kind], i) => h(i === 0 ? "th" : "td", { class: kind, scope: i === 0 ? "row" : null }, text(value(row)))),
     press && h("td", { class: "actions" }, actionsOf(list, row).map((one) =>
-      h("button", { type: "button", onclick: () => press(one, row), "aria-label": `${t(one.name)}: ${list.key(row)}` }, t(one.name)),
+      h("button", { type: "button", onclick: () => press(one, row), "aria-label": visible(`${t(one.name)}: ${list.key(row)}`) }, t(one.name)),
     )),
   );
 }

@@ -109,13 +109,25 @@ function draw() {
     asked = false;
     const holders = [];
     for (let one = document.activeElement; one; one = one.parentElement?.closest("[tabindex]")) holders.push(one);
-    render(document.body, frame());
+    drawFrame();
     // What had the focus is gone: then what it stood in has it, a table or the view, not the whole document.
     const holder = holders.find((one) => one.isConnected) ?? document.getElementById("view");
     if (holder !== holders[0]) holder.focus({ preventScroll: true });
     showCurrent();
-    document.title = view ? `${view.title()} · quern` : "quern";
   });
+}
+
+// A view that cannot be drawn is told in its place: the frame around it, and the next draw, go on.
+function drawFrame() {
+  let title = "quern";
+  try {
+    const shown = view ? view.draw() : !failure && waiting();
+    if (view) title = `${view.title()} · quern`;
+    render(document.body, frame("view", shown));
+  } catch (error) {
+    render(document.body, frame("broken", fault(t("This view cannot be shown: {}", error.message))));
+  }
+  document.title = title;
 }
 
 let current = null;
@@ -128,12 +140,13 @@ function showCurrent() {
   if (link) link.parentNode.scrollLeft = link.offsetLeft - (link.parentNode.clientWidth - link.offsetWidth) / 2;
 }
 
-function frame() {
+// key: another one makes the place of the view anew.
+function frame(key, shown) {
   return [
     h("a", { class: "skip", href: "#view", onclick: skip }, t("Skip to the content")),
     h("header", { key: "header" }, h("a", { class: "name", href: "#/" }, "quern"), navigation(), settings()),
     fault(failure),
-    h("main", { id: "view", tabindex: "-1", key: "view" }, view ? view.draw() : !failure && waiting()),
+    h("main", { id: "view", tabindex: "-1", key }, shown),
   ];
 }
 

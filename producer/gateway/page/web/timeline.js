@@ -1,6 +1,6 @@
 // timeline.js - the steps of a job, drawn to scale: what it waited for, the model, the code.
 import { h } from "./dom.js";
-import { count, length } from "./format.js";
+import { count, length, visible } from "./format.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
 
@@ -49,6 +49,6 @@ function longest(steps, until) {
 }
 
 function stepText(step) {
-  const name = { wait: () => t("waits: {}", t(step.reason)), turn: () => t("model, turn {}", step.turn), call: () => step.tool }[step.kind]();
+  const name = { wait: () => t("waits: {}", t(step.reason)), turn: () => t("model, turn {}", step.turn), call: () => visible(step.tool ?? "") }[step.kind]();
   return step.end ? `${name} ${length(step.end - step.at)}` : name;
 }
