@@ -426,7 +426,7 @@ def test_more_jobs_are_asked_for_again(tab, stack):
 @pytest.mark.parametrize(
     "place, shown",
     [
-        ("job/%", "there is no job"),
+        ("job/%", "There is no job “%”"),
         ("jobs?since=yesterday", "since"),
         ("constructor", "Jobs that ended"),
         ("?span=constructor", "Jobs that ended"),
@@ -528,7 +528,7 @@ def test_all_words_are_in_chinese(tab):
     missing = tab.page.evaluate(
         """async () => {
           const { chinese } = await import("/page/chinese.js");
-          const names = "main overview jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask".split(" ");
+          const names = "main overview jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask page_frame api".split(" ");
           const missing = [];
           for (const name of names) {
             const text = await (await fetch(`/page/${name}.js`)).text();
@@ -754,7 +754,7 @@ def test_a_failed_job_runs_again_and_is_removed(tab, gateway, stack):
     tab.page.get_by_role("button", name="Run again").click()
     tab.see("Mended.")
     tab.page.get_by_role("button", name="Remove").click()
-    tab.see(f"Remove all that is kept of {job}?")
+    tab.see(f"Remove all that is kept of “{job}”?")
     tab.page.locator(".question").get_by_role("button", name="Remove").click()
     tab.page.wait_for_url("**/#/jobs")
     assert gateway.refusal("GET", f"/v1/jobs/{job}")[0] == 404
@@ -817,6 +817,7 @@ def test_a_job_is_kept_as_a_file(tab, drawn):
     assert base64.b64decode(picture["data"]["image/png"]).startswith(b"\x89PNG")
     _, text = kept(tab, "Markdown")
     assert text.startswith("> draw it\n\n```python\nimport matplotlib")
+    assert "![figure-1.png](data:image/png;base64,iVBOR" in text
     assert text.endswith("It is drawn.\n")
     _, text = kept(tab, "JSON")
     whole = json.loads(text)

@@ -73,6 +73,12 @@ export function date(ms) {
   return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "medium" }).format(ms);
 }
 
+// A time as an element, with its zone.
+export function moment(ms) {
+  const text = new Intl.DateTimeFormat(language(), { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit", timeZoneName: "short" }).format(ms);
+  return h("time", { datetime: new Date(ms).toISOString() }, text);
+}
+
 // One of two words; of what is not known neither.
 export function either(is, yes, no) {
   return is === undefined ? UNKNOWN : t(is ? yes : no);
@@ -136,6 +142,13 @@ export function foreign(text = UNKNOWN) {
   }
   if (at < text.length) parts.push(visible(text.slice(at)));
   return h("bdi", {}, parts);
+}
+
+const MOST_QUOTED = 200;
+
+// A name, or what stands for one, in a sentence of the page.
+export function quoted(name) {
+  return `“${name.length > MOST_QUOTED ? `${name.slice(0, MOST_QUOTED)}…` : name}”`;
 }
 
 // What went wrong, in the gateway's words, which may have somebody's name in them.

@@ -222,8 +222,8 @@ function signedIn(who) {
 async function signOut() {
   try {
     await post("/v1/sign-out");
-    me = null;
-    open();
+    sessionStorage.clear(); // drafts
+    location.reload();
   } catch (error) {
     failure = error.message;
     draw();

@@ -8,7 +8,10 @@ const WIDTH = 600;
 const ROW = 8;
 const MOST = 300; // rows
 
-export function timeline({ steps }) {
+const KINDS = [["wait", "Wait"], ["turn", "Model"], ["call", "Code and tools"]];
+
+export function timeline({ steps, isKept }) {
+  if (isKept) return null; // a result has no times of steps
   const all = steps.filter((step) => step.kind !== "note");
   if (all.length === 0) return null;
   const from = all[0].at;
@@ -18,7 +21,7 @@ export function timeline({ steps }) {
   return h(
     "figure",
     { class: "timeline" },
-    h("figcaption", {}, t("{} from the submit to the last step", length(until - from)), drawn.length < all.length && t("; the {} longest of {} steps", count(drawn.length), count(all.length))),
+    h("figcaption", {}, legend(all), t("{} from the submit to the last step", length(until - from)), drawn.length < all.length && t("; the {} longest of {} steps", count(drawn.length), count(all.length))),
     h(
       "svg",
       { viewBox: `0 0 ${WIDTH} ${drawn.length * ROW}`, preserveAspectRatio: "none", role: "img", "aria-label": drawn.map(stepText).join("; ") },
@@ -38,6 +41,10 @@ export function timeline({ steps }) {
       ),
     ),
   );
+}
+
+function legend(steps) {
+  return h("ul", { class: "legend" }, KINDS.filter(([kind]) => steps.some((step) => step.kind === kind)).map(([kind, name]) => h("li", { key: kind }, h("span", { class: `swatch ${kind}` }), t(name))));
 }
 
 // Those that took the longest, in their order.
