@@ -58,7 +58,7 @@ export function open(place, me) {
       seen.facts = await get(path);
       seen.why = seen.facts.finished_at ? null : await get(`${path}/explain`).catch(() => null);
       seen.fault = null;
-      if (seen.facts.result) complete(conversation, seen.facts.result);
+      completeIt();
     } catch (error) {
       seen.fault = error.message;
       isGone = error.status === 404;
@@ -100,6 +100,7 @@ export function open(place, me) {
         events.push(event);
         heedVerdict(event);
         take(conversation, event);
+        if (hasEnded(conversation)) completeIt();
         if (hasEnded(conversation) && !seen.facts?.finished_at) look();
         place.changed();
       },
@@ -115,6 +116,11 @@ export function open(place, me) {
       },
     });
     look();
+  }
+
+  // When events and result are there, whichever comes last.
+  function completeIt() {
+    if (hasEnded(conversation) && seen.facts?.result) complete(conversation, seen.facts.result);
   }
 
   // Also when its events are gone.
@@ -239,7 +245,7 @@ export function open(place, me) {
     seen.body && (seen.body.prompt || seen.body.cells || seen.body.messages) && h("a", { key: "ask", href: `#/ask?${new URLSearchParams({ again: id })}` }, t("Ask it again")),
   ];
 
-  function draw() {
+  function describe() {
     if (seen.isGone && !seen.facts) return [heading(), fault(seen.fault)];
     const shownOne = current();
     const asked = shownOne.isKept && seen.facts.result.messages ? "" : askedOf(seen);
@@ -296,7 +302,7 @@ export function open(place, me) {
   begin();
   return {
     title: () => t("Job {}", id.slice(0, 8)),
-    draw,
+    draw: describe,
     close() {
       isClosed = true;
       forget?.();

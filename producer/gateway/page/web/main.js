@@ -125,6 +125,7 @@ function drawFrame() {
     if (view) title = `${view.title()} · quern`;
     render(document.body, frame("view", shown));
   } catch (error) {
+    console.error(error);
     render(document.body, frame("broken", fault(t("This view cannot be shown: {}", error.message))));
   }
   document.title = title;
