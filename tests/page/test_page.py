@@ -528,7 +528,7 @@ def test_all_words_are_in_chinese(tab):
     missing = tab.page.evaluate(
         """async () => {
           const { chinese } = await import("/page/chinese.js");
-          const names = "main overview jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask page_frame api".split(" ");
+          const names = "main overview jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask page_frame kept".split(" ");
           const missing = [];
           for (const name of names) {
             const text = await (await fetch(`/page/${name}.js`)).text();
@@ -812,7 +812,8 @@ def test_a_job_is_kept_as_a_file(tab, drawn):
     cells = json.loads(text)["cells"]
     assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "markdown"]
     assert cells[1]["source"] == DRAW and cells[2]["source"] == "It is drawn."
-    printed, picture = cells[1]["outputs"]
+    printed, picture, value = cells[1]["outputs"]
+    assert value["data"] == {"text/plain": "3"}
     assert printed["text"] == "drawn\n"
     assert base64.b64decode(picture["data"]["image/png"]).startswith(b"\x89PNG")
     _, text = kept(tab, "Markdown")

@@ -138,7 +138,7 @@ export function open(place, me) {
           input("session", "Session", { disabled: draft.forks && Boolean(forkable()) }),
           input("queue", "Queue"),
           input("model", "Model"),
-          h("div", {}, h("label", { for: "metadata" }, t("Metadata (a key=value on each line)")), h("textarea", { id: "metadata", rows: 1, value: draft.metadata, spellcheck: "false", oninput: type("metadata") })),
+          h("div", {}, h("label", { for: "metadata" }, t("Metadata (key=value)")), h("textarea", { id: "metadata", rows: 1, value: draft.metadata, spellcheck: "false", oninput: type("metadata") })),
           h("div", {}, h("label", { for: "files" }, t("Files")), h("input", { id: "files", type: "file", multiple: true, onchange: choose })),
         ),
         forkable() && h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: draft.forks, onchange: (event) => set({ forks: event.target.checked }) }), " ", t("In a copy of the session {} as it is now", quoted(forkable())))),

@@ -44,7 +44,7 @@ export function timeline({ steps, isKept }) {
 }
 
 function legend(steps) {
-  return h("ul", { class: "legend" }, KINDS.filter(([kind]) => steps.some((step) => step.kind === kind)).map(([kind, name]) => h("li", { key: kind }, h("span", { class: `swatch ${kind}` }), t(name))));
+  return h("ul", { class: "legend" }, KINDS.filter(([kind]) => steps.some((step) => step.kind === kind)).map(([kind, name]) => h("li", { key: kind }, h("span", { class: `swatch of-${kind}` }), t(name))));
 }
 
 // Those that took the longest, in their order.
