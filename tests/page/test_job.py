@@ -264,6 +264,16 @@ def test_code_that_events_have_cut_is_whole_when_the_job_has_ended(tab, gateway,
     tab.see("This may be only its beginning")
 
 
+def test_an_address_with_a_sentence_in_it(tab):
+    tab.expected = ("400",)
+    for place in ("jobs?state=Your%20session%20has%20ended", "queues?Your%20session%20has%20ended=1"):
+        tab.open(place)
+        alert = tab.page.locator(".fault").first
+        alert.get_by_text("The address is not understood: “").wait_for()
+        tab.open("ask")
+        alert.wait_for(state="detached")
+
+
 # --- facts
 
 

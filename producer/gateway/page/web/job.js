@@ -5,7 +5,7 @@ import { approval, decided } from "./approval.js";
 import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
-import { count, fault, foreign, quoted } from "./format.js";
+import { count, fault, quoted } from "./format.js";
 import { complete, keptConversation } from "./kept.js";
 import { long } from "./long.js";
 import { whenRead } from "./read.js";
@@ -202,7 +202,10 @@ export function open(place, me) {
     get gone() {
       return gone.size;
     },
-    setGone(name) {
+    // It may as well be no picture: then its name stays.
+    async setGone(name) {
+      const answer = await fetch(`${path}/images/${encodeURIComponent(name)}`).catch(() => null);
+      if (answer?.status !== 404) return;
       gone.add(name);
       place.changed();
     },
