@@ -7,6 +7,7 @@ import { textOf } from "./kept.js";
 import { t } from "./words.js";
 
 const MOST_FILES = 20;
+const MOST_NAME = 110; // bytes of a session, of which a copy has more
 
 // What is not taken from another job: it is of that job alone, or hidden.
 const ITS_OWN = "v id tenant idempotency_key not_before traceparent tracestate client env".split(" ");
@@ -186,7 +187,9 @@ function upTo(messages, back) {
 
 // A copy of a session, made by a job of its own. Its name.
 async function fork(session) {
-  const to = `${session.slice(0, 80)}-${Date.now().toString(36)}`;
+  const letters = [...session];
+  while (new TextEncoder().encode(letters.join("")).length > MOST_NAME) letters.pop();
+  const to = `${letters.join("")}-${Date.now().toString(36)}`;
   const { id } = await post("/v1/jobs", { kind: "session", session, action: { do: "fork", to } });
   for (;;) {
     const { state, result } = await get(`/v1/jobs/${id}`);
