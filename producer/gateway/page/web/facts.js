@@ -60,17 +60,18 @@ function fact(key, name, value) {
 // What each model has cost.
 export function usage(all) {
   if (!all?.models?.length) return null;
-  const columns = [["Requests", "model_calls"], ["Input", "input_tokens"], ["Output", "output_tokens"], ["Cached", "cached_tokens"], ["Estimated", "uncounted_tokens"]];
+  const columns = [["Requests", "model_calls"], ["Input", "input_tokens"], ["Output", "output_tokens"], ["Cached", "cached_tokens"]];
+  if (all.models.some((model) => model.uncounted_tokens > 0)) columns.push(["Estimated", "uncounted_tokens"]);
   return h(
     "details",
     { key: "usage" },
     h("summary", {}, t("Tokens and cost")),
-    h(
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("Tokens and cost") }, h(
       "table",
       { class: "usage" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("Model")), columns.map(([name]) => h("th", { scope: "col", class: "number" }, t(name))), h("th", { scope: "col", class: "number" }, t("Cost")))),
       h("tbody", {}, all.models.map((model) => h("tr", { key: model.name }, h("th", { scope: "row" }, foreign(model.name ?? "")), columns.map(([, member]) => h("td", { class: "number" }, count(model[member] ?? 0))), h("td", { class: "number" }, money(model.cost))))),
-    ),
+    )),
   );
 }
 
