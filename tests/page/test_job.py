@@ -387,9 +387,9 @@ def test_what_was_typed_and_chosen_is_sent_or_gone(tab, gateway, stack, tmp_path
     (tmp_path / "given.txt").write_text("seven")
     tab.open("ask?session=mine")
     tab.page.get_by_role("button", name="Python").click()
-    tab.page.get_by_label("Code").fill("print(open('/mnt/data/given.txt').read())")
     tab.page.get_by_label("Files").set_input_files(tmp_path / "given.txt")
     tab.see("given.txt")
+    tab.page.get_by_label("Code").fill("print(open('/mnt/data/given.txt').read())")
     tab.page.get_by_role("link", name="Ask", exact=True).click()
     wait_until(lambda: fields(tab)["Session"] == "")
     assert tab.page.get_by_label("Question").input_value() == ""

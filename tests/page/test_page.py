@@ -563,7 +563,7 @@ def test_no_view_misses_a_word(browser, gateway, stack, drawn):
         **{place: "tbody tr" for place in rows},
         **{f"job/{drawn}": ".facts", f"job/{broken}": ".call .failed", f"job/{failed}": ".fault"},
         **{f"job/{waits}": ".why", f"job/{asks}": ".approval"},
-        f"ask?from={drawn}&back=0": ".told",
+        **{f"ask?from={drawn}&back=0": ".told", f"ask?again={drawn}": ".told"},
     }
     with Tab(browser, f"http://127.0.0.1:{gateway.port}", locale="zh-CN") as tab:
         for place, shown in places.items():
