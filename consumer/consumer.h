@@ -30,6 +30,8 @@ struct attempt;
 struct fleet;
 struct jobs;
 struct partitions;
+struct consumer_numbers;
+struct reloader;
 struct sentinel;
 struct service;
 
@@ -47,6 +49,7 @@ enum mode {
 /* The only one of this process: main.c has it. */
 struct consumer {
     uv_loop_t *loop;
+    char *const *argv; /* that the settings come from */
     struct consumer_settings settings;
     struct address redis;
     struct durability durability;
@@ -67,7 +70,9 @@ struct consumer {
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
-    struct tracer *tracer; /* NULL: traces are off */
+    struct reloader *reloader;
+    struct consumer_numbers *numbers; /* NULL: nobody reads them */
+    struct tracer *tracer;            /* NULL: traces are off */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

@@ -11,13 +11,18 @@
 enum { EXIT_USAGE = 64, EXIT_INPUT = 65, EXIT_UNAVAILABLE = 69 };
 
 static const char help[] =
-    "usage: quern-practice-model [--port N] [--script FILE] [--key KEY]\n"
+    "quern-practice-model: a model endpoint without a model behind it\n"
     "\n"
-    "A chat-completions endpoint without a model behind it, on 127.0.0.1.\n"
-    "It runs the ```python blocks of the question through the tool\n"
-    "execute_python_code and tells what came back.\n"
+    "  quern-practice-model [--port N] [--everywhere] [--script FILE] [--key "
+    "KEY]\n"
+    "\n"
+    "It answers chat completions on 127.0.0.1. It runs the ```python blocks "
+    "of\n"
+    "the question through the tool execute_python_code and tells what came "
+    "back.\n"
     "\n"
     "  --port N       0, the default: any that is free; printed on stdout\n"
+    "  --everywhere   on every address: for others in a network of containers\n"
     "  --script FILE  replies laid down beforehand (JSON)\n"
     "  --key KEY      callers must show it\n";
 
@@ -80,6 +85,7 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         { "port", required_argument, NULL, 'p' },
+        { "everywhere", no_argument, NULL, 'e' },
         { "script", required_argument, NULL, 's' },
         { "key", required_argument, NULL, 'k' },
         { "help", no_argument, NULL, 'h' },
@@ -93,6 +99,9 @@ int main(int argc, char **argv)
         switch (option) {
         case 'p':
             port = strtoul(optarg, NULL, 10);
+            break;
+        case 'e':
+            server.everywhere = true;
             break;
         case 's':
             if (!load_script(&server, optarg))
