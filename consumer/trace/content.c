@@ -20,7 +20,7 @@ static json_t *text_of(struct view text)
     return json_stringn(head.data, head.len);
 }
 
-static void add_text(json_t *parts, struct view text)
+static void content_add_text(json_t *parts, struct view text)
 {
     if (text.len > 0)
         json_array_append_new(parts, json_pack("{s:s, s:o*}", "type", "text",
@@ -28,18 +28,18 @@ static void add_text(json_t *parts, struct view text)
 }
 
 /* Of a content in parts the texts; pictures are named, no more. */
-static void add_content(json_t *parts, const json_t *content)
+static void content_add_parts(json_t *parts, const json_t *content)
 {
     size_t i;
     json_t *part;
     if (json_is_string(content))
-        add_text(parts, view_of(json_string_value(content)));
+        content_add_text(parts, view_of(json_string_value(content)));
     json_array_foreach(content, i, part) {
         struct view type = reply_json_text(part, "type");
         if (i == MOST_PARTS)
             break;
         if (view_is(type, "text"))
-            add_text(parts, reply_json_text(part, "text"));
+            content_add_text(parts, reply_json_text(part, "text"));
         else
             json_array_append_new(parts,
                                   json_pack("{s:o*}", "type", text_of(type)));
@@ -76,7 +76,7 @@ static json_t *message_of(const json_t *message)
                       "response",
                       text_of(reply_json_text(message, "content"))));
     else
-        add_content(parts, content);
+        content_add_parts(parts, content);
     add_calls(parts, json_object_get(message, "tool_calls"));
     return json_pack("{s:o*, s:o}", "role", text_of(role), "parts", parts);
 }

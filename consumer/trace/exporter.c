@@ -33,7 +33,7 @@ static enum pace exporter_go(struct exporter *exporter, enum export_state next)
 
 /* Says what was lost, unless that was done just now: then with the next loss,
  * or at the end. */
-static void tell(struct exporter *exporter, bool last)
+static void tell_losses(struct exporter *exporter, bool last)
 {
     struct export_counts *told = &exporter->told, *now = &exporter->counts;
     struct export_counts since = { now->sent - told->sent,
@@ -62,7 +62,7 @@ static void drop(struct exporter *exporter, size_t count, const char *why)
         return;
     exporter->counts.dropped += count;
     note(exporter, why);
-    tell(exporter, false);
+    tell_losses(exporter, false);
 }
 
 /* ------------------------------------------------------------------- batch */
@@ -155,7 +155,7 @@ static enum pace step_answered(void *owner)
     counts->refused += refused;
     counts->sent += count - refused;
     note(exporter, answer->why);
-    tell(exporter, false);
+    tell_losses(exporter, false);
     return exporter_go(exporter, EXPORT_GATHERING);
 }
 
@@ -189,7 +189,7 @@ static enum pace enter_left(void *owner)
         exporter->ports->give_up(exporter->owner);
     batch_clear(exporter);
     drop(exporter, count, "the process left before they could be sent");
-    tell(exporter, true);
+    tell_losses(exporter, true);
     return WAIT;
 }
 

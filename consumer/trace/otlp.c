@@ -7,12 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "consumer/model/secret.h"
 #include "consumer/trace/names.h"
 
 enum {
-    MAX_PAIR_BYTES = 8 << 10, /* of a header, or an attribute */
-    MAX_HEAD_BYTES = 1 << 20, /* more than OTLP_MAX_ATTRIBUTES can take */
-    LEAST_SECRET = 4, /* a shorter value of a header is a word like "1" */
+    MAX_PAIR_BYTES = 8 << 10,        /* of a header, or an attribute */
+    MAX_ATTRIBUTES_BYTES = 64 << 10, /* of all of them */
+    MAX_HEAD_BYTES = 1 << 20,        /* more than these can take, in JSON */
 };
 
 /* ------------------------------------------------------- lists of k=v,k=v */
@@ -72,7 +73,7 @@ static bool next_pair(const char **rest, struct pair_of *pair, struct err *err)
 
 /* ----------------------------------------------------------------- headers */
 
-static bool is_token(struct view name)
+static bool is_header_name(struct view name)
 {
     for (size_t i = 0; i < name.len; i++)
         if (name.data[i] <= ' ' || name.data[i] > '~' ||
@@ -84,12 +85,13 @@ static bool is_token(struct view name)
 static bool is_header_value(struct view value)
 {
     for (size_t i = 0; i < value.len; i++)
-        if ((unsigned char)value.data[i] < ' ' || value.data[i] == 0x7f)
+        if (value.data[i] < ' ' || value.data[i] > '~')
             return false;
     return true;
 }
 
-static void add_header(struct otlp *otlp, struct view name, struct view value)
+static void otlp_add_header(struct otlp *otlp, struct view name,
+                            struct view value)
 {
     CLEANUP(buf_finish) struct buf line;
     buf_init(&line, name.len + value.len + 2);
@@ -107,13 +109,13 @@ static bool read_headers(struct otlp *otlp, const char *text, struct err *err)
         if (otlp->header_count == OTLP_MAX_HEADERS)
             err_set(&why, ERR_REJECT, "bad_setting", "has more than %d headers",
                     OTLP_MAX_HEADERS);
-        else if (!is_token(pair.name) || !is_header_value(value))
+        else if (!is_header_name(pair.name) || !is_header_value(value))
             err_set(&why, ERR_REJECT, "bad_setting",
                     "%.*s is not a header: its name or its value has "
                     "characters that no header may have",
                     VIEW_ARG(view_head(pair.name, 64)));
         else
-            add_header(otlp, pair.name, value);
+            otlp_add_header(otlp, pair.name, value);
     }
     buf_finish(&pair.value);
     if (why.kind != ERR_NONE && err)
@@ -170,81 +172,87 @@ void otlp_place(const struct otlp *otlp, struct buf *out)
 
 /* ---------------------------------------------------------------- resource */
 
-struct resource {
-    json_t *attributes; /* array */
-    bool has_service, has_instance;
-};
-
-static void add_attribute(struct resource *resource, struct view name,
+/* name, value: UTF-8. The last one of a name counts. */
+static void set_attribute(json_t *attributes, const char *name,
                           struct view value)
 {
-    json_t *text = json_stringn(value.data, value.len);
-    json_t *key = json_stringn(name.data, name.len);
-    if (text && key)
-        json_array_append_new(resource->attributes,
-                              json_pack("{s:o, s:{s:o}}", "key", key, "value",
-                                        "stringValue", text));
+    json_object_set_new(attributes, name, json_stringn(value.data, value.len));
 }
 
-static bool add_given(struct resource *resource, const char *list,
-                      bool skip_service, struct err *err)
+/* attributes: an object of texts, which the list adds to. */
+static bool read_attributes(json_t *attributes, const char *list,
+                            struct err *err)
 {
     struct pair_of pair;
     struct err why = { 0 };
+    if (strlen(list) > MAX_ATTRIBUTES_BYTES)
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "must have at most %d bytes", MAX_ATTRIBUTES_BYTES);
     buf_init(&pair.value, MAX_PAIR_BYTES);
-    while (why.kind == ERR_NONE && next_pair(&list, &pair, &why)) {
-        bool service = view_is(pair.name, "service.name");
+    for (size_t i = 0; why.kind == ERR_NONE && next_pair(&list, &pair, &why);
+         i++) {
+        CLEANUP(cleanup_free) char *name = view_dup(pair.name);
         if (!view_is_utf8(buf_view(&pair.value)) || !view_is_utf8(pair.name))
             err_set(&why, ERR_REJECT, "bad_setting", "must be UTF-8");
-        else if (json_array_size(resource->attributes) == OTLP_MAX_ATTRIBUTES)
+        else if (i == OTLP_MAX_ATTRIBUTES)
             err_set(&why, ERR_REJECT, "bad_setting",
                     "has more than %d attributes", OTLP_MAX_ATTRIBUTES);
-        else if (!(service && skip_service))
-            add_attribute(resource, pair.name, buf_view(&pair.value));
-        resource->has_service |= service;
-        resource->has_instance |= view_is(pair.name, "service.instance.id");
+        else
+            set_attribute(attributes, name, buf_view(&pair.value));
     }
     buf_finish(&pair.value);
-    if (why.kind != ERR_NONE && err)
+    if (why.kind != ERR_NONE)
         *err = why;
     return why.kind == ERR_NONE;
 }
 
 bool otlp_check_attributes(const char *text, struct err *err)
 {
-    struct resource resource = { .attributes = json_array() };
-    bool good = add_given(&resource, text, false, err);
-    json_decref(resource.attributes);
+    json_t *attributes = json_object();
+    bool good = read_attributes(attributes, text, err);
+    json_decref(attributes);
     return good;
+}
+
+/* [{"key", "value": {"stringValue"}}, ...] on the heap. What the operator says
+ * of this process counts more than what we know of it. */
+static char *resource_text(const struct trace_settings *settings,
+                           const char *instance)
+{
+    json_t *attributes = json_object(), *all = json_array(), *value;
+    const char *name;
+    struct err err; /* the list was checked */
+    char host[65] = "";
+    gethostname(host, sizeof(host) - 1);
+    set_attribute(attributes, "service.name", VIEW("quern-consumer"));
+    set_attribute(attributes, "service.instance.id", view_of(instance));
+    set_attribute(attributes, "service.version", VIEW(QUERN_VERSION));
+    set_attribute(attributes, "host.name", view_of(host));
+    read_attributes(attributes, settings->resource, &err);
+    if (*settings->service != '\0')
+        set_attribute(attributes, "service.name", view_of(settings->service));
+    json_object_foreach(attributes, name, value)
+        json_array_append_new(all, json_pack("{s:s, s:{s:O}}", "key", name,
+                                             "value", "stringValue", value));
+    char *text = json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    json_decref(attributes);
+    if (!text)
+        abort();
+    return text;
 }
 
 /* {"resourceSpans":[{"resource":...,"scopeSpans":[{"scope":...,"spans":[ */
 static void write_head(struct otlp *otlp, const struct trace_settings *settings,
                        const char *instance)
 {
-    struct resource resource = { .attributes = json_array() };
-    bool named = *settings->service != '\0';
-    char host[65] = "";
-    gethostname(host, sizeof(host) - 1);
-    add_given(&resource, settings->resource, named, NULL);
-    if (named || !resource.has_service)
-        add_attribute(&resource, VIEW("service.name"),
-                      named ? view_of(settings->service)
-                            : VIEW("quern-consumer"));
-    if (!resource.has_instance)
-        add_attribute(&resource, VIEW("service.instance.id"),
-                      view_of(instance));
-    add_attribute(&resource, VIEW("service.version"), VIEW(QUERN_VERSION));
-    add_attribute(&resource, VIEW("host.name"), view_of(host));
-    CLEANUP(cleanup_free)
-    char *text = json_dumps(resource.attributes, JSON_COMPACT);
-    json_decref(resource.attributes);
+    CLEANUP(cleanup_free) char *resource = resource_text(settings, instance);
     buf_init(&otlp->head, MAX_HEAD_BYTES);
     buf_printf(&otlp->head,
                "{\"resourceSpans\":[{\"resource\":{\"attributes\":%s},"
                "\"scopeSpans\":[{\"scope\":{\"name\":\"quern-consumer\","
                "\"version\":\"%s\"},\"spans\":[",
-               text, QUERN_VERSION);
+               resource, QUERN_VERSION);
     buf_init(&otlp->tail, 512);
     buf_add(&otlp->tail,
             VIEW("],\"schemaUrl\":\"" TRACE_SCHEMA_URL
@@ -279,8 +287,8 @@ void otlp_init(struct otlp *otlp, const struct trace_settings *settings,
     read_headers(otlp, settings->headers, NULL);
     write_head(otlp, settings, instance);
     otlp->secret_count = otlp->header_count;
-    add_header(otlp, VIEW("Content-Type"), VIEW("application/json"));
-    add_header(otlp, VIEW("Accept"), VIEW("application/json"));
+    otlp_add_header(otlp, VIEW("Content-Type"), VIEW("application/json"));
+    otlp_add_header(otlp, VIEW("Accept"), VIEW("application/json"));
 }
 
 void otlp_finish(struct otlp *otlp)
@@ -296,40 +304,34 @@ void otlp_finish(struct otlp *otlp)
 /* ----------------------------------------------------------------- answers */
 
 /* Of a header's value whatever stands behind a scheme, too: "Bearer x". */
-static void hide(const struct otlp *otlp, char *text)
+static void hide_headers(const struct otlp *otlp, char *text)
 {
     for (size_t i = 0; i < otlp->secret_count; i++) {
         const char *value = strchr(otlp->headers[i], ':') + 2;
         const char *space = strrchr(value, ' ');
-        const char *secrets[] = { value, space ? space + 1 : "" };
-        for (size_t j = 0; j < 2; j++) {
-            size_t len = strlen(secrets[j]);
-            char *at = text;
-            while (len >= LEAST_SECRET && (at = strstr(at, secrets[j]))) {
-                memset(at, '*', len);
-                at += len;
-            }
-        }
+        const char *word = space ? space + 1 : value;
+        if (strlen(value) >= SECRET_LEAST)
+            secret_hide(text, value);
+        if (strlen(word) >= SECRET_LEAST)
+            secret_hide(text, word);
     }
 }
 
+/* theirs: NULL: the collector has said nothing. */
 static void say(const struct otlp *otlp, struct export_answer *answer,
                 const char *sentence, const char *theirs)
 {
-    char text[sizeof(answer->why)];
-    /* What is cut off could be half of a secret, which is then not found. */
-    CLEANUP(cleanup_free) char *whole = strdup(theirs ? theirs : "");
-    if (!whole)
-        abort();
-    hide(otlp, whole);
-    struct view head = view_head(view_of(whole), 128);
-    snprintf(text, sizeof(text), "%s%s%.*s", sentence, *whole ? ": " : "",
-             VIEW_ARG(head));
-    memcpy(answer->why, text, sizeof(text));
+    char text[129];
+    struct view head =
+        view_head(view_of(theirs ? theirs : ""), sizeof(text) - 1);
+    snprintf(text, sizeof(text), "%.*s", VIEW_ARG(head));
+    hide_headers(otlp, text);
+    snprintf(answer->why, sizeof(answer->why), "%.126s%s%s", sentence,
+             *text ? ": " : "", text);
 }
 
 /* A number, or 64 bits as a text. */
-static uint64_t read_count(const json_t *value)
+static uint64_t read_rejected(const json_t *value)
 {
     if (json_is_integer(value) && json_integer_value(value) > 0)
         return (uint64_t)json_integer_value(value);
@@ -345,7 +347,7 @@ static void judge_success(const struct otlp *otlp, const json_t *said,
     const char *message =
         json_string_value(json_object_get(partial, "errorMessage"));
     answer->verdict = EXPORT_TAKEN;
-    answer->refused = read_count(json_object_get(partial, "rejectedSpans"));
+    answer->refused = read_rejected(json_object_get(partial, "rejectedSpans"));
     if (answer->refused > 0)
         say(otlp, answer, "the collector has refused spans", message);
     else if (message && *message != '\0')

@@ -32,7 +32,7 @@ static void put_hex(struct buf *out, uint64_t number)
     buf_append(out, text, sizeof(text));
 }
 
-static void put_number(struct buf *out, uint64_t number)
+static void put_decimal(struct buf *out, uint64_t number)
 {
     char digits[20];
     size_t at = sizeof(digits);
@@ -67,7 +67,7 @@ static void put_odd(struct buf *out, struct view *text)
     text->len -= len;
 }
 
-static void put_text(struct buf *out, struct view text)
+static void put_string(struct buf *out, struct view text)
 {
     while (text.len > 0) {
         size_t plain = 0;
@@ -190,11 +190,11 @@ static void put_head(struct buf *out, const struct job_trace *trace,
         put_hex(out, span->parent);
     }
     buf_add(out, VIEW("\",\"flags\":"));
-    put_number(out, FLAG_SAMPLED | FLAG_REMOTE_KNOWN);
+    put_decimal(out, FLAG_SAMPLED | FLAG_REMOTE_KNOWN);
     buf_add(out, VIEW(",\"startTimeUnixNano\":\""));
-    put_number(out, span->began_ns + trace->since_1970_ns);
+    put_decimal(out, span->began_ns + trace->since_1970_ns);
     buf_add(out, VIEW("\",\"endTimeUnixNano\":\""));
-    put_number(out, uv_hrtime() + trace->since_1970_ns);
+    put_decimal(out, uv_hrtime() + trace->since_1970_ns);
 }
 
 struct span_out *span_write(const struct job_trace *trace, struct span *span,
@@ -212,12 +212,12 @@ struct span_out *span_write(const struct job_trace *trace, struct span *span,
     memcpy(out->trace, trace->id, sizeof(out->trace));
     put_head(&out->text, trace, &ended);
     buf_add(&out->text, VIEW("\",\"kind\":"));
-    put_number(&out->text, kind);
+    put_decimal(&out->text, kind);
     buf_add(&out->text, VIEW(",\"name\":\""));
-    put_text(&out->text, name);
+    put_string(&out->text, name);
     if (of.len > 0)
         buf_add(&out->text, VIEW(" "));
-    put_text(&out->text, view_head(of, SPAN_TEXT_BYTES));
+    put_string(&out->text, view_head(of, SPAN_TEXT_BYTES));
     buf_add(&out->text, VIEW("\",\"attributes\":["));
     return out;
 }
@@ -240,7 +240,7 @@ static void put_attribute(struct span_out *out, enum trace_key key,
     if (text.len == 0)
         return;
     begin_attribute(out, key);
-    put_text(&out->text, view_head(text, max));
+    put_string(&out->text, view_head(text, max));
     end_attribute(out, key);
 }
 
@@ -258,7 +258,7 @@ void span_content(struct span_out *out, enum trace_key key, struct view text)
 void span_whole(struct span_out *out, enum trace_key key, uint64_t number)
 {
     begin_attribute(out, key);
-    put_number(&out->text, number);
+    put_decimal(&out->text, number);
     end_attribute(out, key);
 }
 
@@ -297,7 +297,7 @@ static void begin_link(struct span_out *out, struct view trace)
 static void end_link(struct span_out *out, uint64_t flags)
 {
     buf_add(&out->text, VIEW("\",\"flags\":"));
-    put_number(&out->text, flags);
+    put_decimal(&out->text, flags);
     buf_add(&out->text, VIEW("}"));
 }
 
@@ -315,7 +315,7 @@ void span_link_foreign(struct span_out *out, const struct trace *foreign)
     buf_add(&out->text, trace_parent(foreign->parent));
     if (foreign->state.len > 0) {
         buf_add(&out->text, VIEW("\",\"traceState\":\""));
-        put_text(&out->text, foreign->state);
+        put_string(&out->text, foreign->state);
     }
     end_link(out,
              read_hex(flags.data, flags.len) | FLAG_REMOTE_KNOWN | FLAG_REMOTE);
@@ -326,10 +326,10 @@ void span_finish(struct span_out *out)
     buf_add(&out->text, VIEW("]"));
     if (out->failed) {
         buf_add(&out->text, VIEW(",\"status\":{\"code\":"));
-        put_number(&out->text, STATUS_ERROR);
+        put_decimal(&out->text, STATUS_ERROR);
         if (out->failure.len > 0) {
             buf_add(&out->text, VIEW(",\"message\":\""));
-            put_text(&out->text, view_head(out->failure, SPAN_TEXT_BYTES));
+            put_string(&out->text, view_head(out->failure, SPAN_TEXT_BYTES));
             buf_add(&out->text, VIEW("\""));
         }
         buf_add(&out->text, VIEW("}"));

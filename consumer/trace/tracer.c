@@ -39,7 +39,7 @@ static void on_done(void *owner, const struct http_response *response)
     exporter_answered(&tracer->exporter, &answer);
 }
 
-static void send_batch(void *owner, struct view body)
+static void post_batch(void *owner, struct view body)
 {
     static const struct http_events events = { on_body, on_done };
     struct tracer *tracer = owner;
@@ -57,7 +57,7 @@ static void send_batch(void *owner, struct view body)
     tracer->call = http_start(tracer->http, &request, events, tracer);
 }
 
-static void give_up(void *owner)
+static void cancel_batch(void *owner)
 {
     struct tracer *tracer = owner;
     http_cancel(tracer->call);
@@ -66,7 +66,7 @@ static void give_up(void *owner)
 
 /* -------------------------------------------------------------- other ports */
 
-static uint64_t now_ms(void *owner)
+static uint64_t tracer_now_ms(void *owner)
 {
     const struct tracer *tracer = owner;
     return uv_now(tracer->loop);
@@ -91,8 +91,8 @@ static void set_alarm(void *owner, uint64_t ms)
     alarm_set(tracer->alarm, ms);
 }
 
-static void tell(void *owner, const struct export_counts *since,
-                 const char *why)
+static void log_losses(void *owner, const struct export_counts *since,
+                       const char *why)
 {
     (void)owner;
     log_line("traces.lost", "{s:I, s:I, s:I, s:s}", "sent",
@@ -143,7 +143,8 @@ struct tracer *tracer_new(uv_loop_t *loop, struct http *http,
                           const char *instance)
 {
     static const struct export_ports ports = {
-        now_ms, chance, set_alarm, send_batch, give_up, tell, on_left,
+        tracer_now_ms, chance,     set_alarm, post_batch,
+        cancel_batch,  log_losses, on_left,
     };
     struct otlp otlp;
     otlp_init(&otlp, settings, instance);

@@ -92,6 +92,7 @@ static void wrong_settings_are_refused(void **state)
         { otlp_check_headers, "=secret", "no name" },
         { otlp_check_headers, "a=secret%0d%0ab: c", "not a header" },
         { otlp_check_headers, "a:b=secret", "not a header" },
+        { otlp_check_headers, "a=secret%ff", "not a header" },
         { otlp_check_headers, "a=secret%4", "two hexadecimal digits" },
         { otlp_check_headers, "a=secret%", "two hexadecimal digits" },
         { otlp_check_headers, "a=%41", NULL },
@@ -167,6 +168,7 @@ static void the_resource_names_the_process(void **state)
         { "", "", "quern-consumer", "me" },
         { "", "service.name=r,a=b%22", "r", "me" },
         { "s", "service.name=r,service.instance.id=i", "s", "i" },
+        { "", "host.name=h,service.name=q,service.name=r", "r", "me" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -179,6 +181,7 @@ static void the_resource_names_the_process(void **state)
         assert_string_equal(find(attributes, "service.instance.id"),
                             rows[i].instance);
         assert_non_null(find(attributes, "service.version"));
+        assert_non_null(find(attributes, "host.name"));
         json_decref(attributes);
         otlp_finish(&otlp);
     }
