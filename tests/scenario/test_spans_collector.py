@@ -9,7 +9,8 @@ import threading
 import pytest
 from otlp_sink import Sink
 from processes import memory_of
-from servers import Process, binary
+from scraped import metrics_port, scrape
+from servers import Process, binary, wait_until
 from stack import Stack
 
 JOBS = 10000
@@ -150,6 +151,22 @@ def test_an_answer_is_final(stack, reply, counts, why):
         return
     assert (totals["sent"], totals["refused"], totals["dropped"]) == (*counts, 0)
     assert why in whys[0]
+
+
+def test_numbers_say_what_became_of_spans(stack):
+    """Of the first batch two are refused, of the second all."""
+    with Sink() as sink:
+        replies = [(200, b'{"partialSuccess":{"rejectedSpans":"2"}}', {}), (400, b"", {})]
+        sink.reply = lambda: replies.pop(0)
+        consumer = stack.consumer(env=sink.env, metrics="127.0.0.1:0")
+        port = metrics_port(consumer)
+        for count, outcome, expected in ((5, "sent", 3), (4, "refused", 6)):
+            run(stack, count)
+            what = f"{expected} spans {outcome}"
+            wait_until(lambda: scrape(port)["spans_total", outcome] == expected, what=what)
+        numbers = scrape(port).of("spans_total")
+        assert numbers == {("sent",): 3, ("refused",): 6, ("dropped",): 0}
+        drained(consumer)
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
