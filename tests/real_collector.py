@@ -9,7 +9,6 @@ Builds the collector once, beside the build, from the Go module proxy: that take
 differ."""
 
 import json
-import os
 import pathlib
 import re
 import signal

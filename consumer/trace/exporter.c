@@ -70,21 +70,19 @@ static void drop(struct exporter *exporter, size_t count, const char *why)
 static void batch_fill(struct exporter *exporter)
 {
     struct buf *batch = &exporter->batch;
-    buf_clear(batch);
-    buf_add(batch, exporter->head);
     batch->max = EXPORT_BATCH_BYTES;
+    buf_add(batch, exporter->head);
     exporter->batched = ring_take(&exporter->ring, batch, EXPORT_BATCH);
     batch->max += exporter->tail.len;
     buf_add(batch, exporter->tail);
     exporter->tries = 0;
 }
 
-/* A large one is the exception: its memory is given back. */
+/* Keeps the memory for the next one. */
 static void batch_clear(struct exporter *exporter)
 {
     exporter->batched = 0;
-    buf_finish(&exporter->batch);
-    buf_init(&exporter->batch, EXPORT_BATCH_BYTES);
+    buf_clear(&exporter->batch);
 }
 
 /* ----------------------------------------------------------------- machine */
