@@ -73,8 +73,10 @@ static bool doctor_open(struct doctor *doctor, struct err *err)
     const struct options *options = &doctor->app->options;
     const char *url =
         options->redis_url ? options->redis_url : getenv("REDIS_URL");
+    const struct address_tls tls = address_tls_of_environment();
 
     if (!address_parse(&doctor->address, view_of(url), err) ||
+        !address_set_tls(&doctor->address, &tls, err) ||
         !names_init(&doctor->names,
                     options->prefix ? options->prefix : "quern:", err) ||
         !durability_parse(&doctor->durability, view_of(options->durability),

@@ -49,7 +49,7 @@ bool wire_connected(redisContext *wire, const struct address *address,
     if (!address->path && redisEnableKeepAlive(wire) != REDIS_OK)
         return broken(wire, err);
     if (address->tls)
-        return tls_start(wire, node->host, err);
+        return tls_start(wire, &address->files, node->host, err);
     return true;
 }
 
