@@ -116,6 +116,26 @@ bool tls_start(redisContext *wire, const struct address_tls *files,
     return true;
 }
 
+void tls_heard(redisContext *wire)
+{
+    static bool heard;
+
+    wire->privdata = &heard;
+}
+
+/* In TLS 1.3 the client has sent its certificate, and a first command, when the
+ * server refuses it. So the server's alert may be lost in a reset. */
+static const char *unheard_reason(const redisContext *wire)
+{
+    bool ended = wire->err == REDIS_ERR_IO || wire->err == REDIS_ERR_EOF;
+
+    return wire->privctx && !wire->privdata && ended
+               ? "the server has ended the connection before its first answer: "
+                 "it does not accept the certificate of this client, or none "
+                 "was shown (redis-tls-certificate)"
+               : NULL;
+}
+
 /* When a handshake fails after its first step, hiredis reports an error of
  * reading with the text "Success": OpenSSL has the real reason. */
 const char *tls_reason(const redisContext *wire)
@@ -130,10 +150,16 @@ const char *tls_reason(const redisContext *wire)
     if (ERR_GET_REASON(code) == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
         return "the server asks for a certificate of its client "
                "(redis-tls-certificate)";
-    return code ? ERR_reason_error_string(code) : NULL;
+    return code && !ERR_SYSTEM_ERROR(code) ? ERR_reason_error_string(code)
+                                           : unheard_reason(wire);
 }
 
 #else
+
+void tls_heard(redisContext *wire)
+{
+    (void)wire;
+}
 
 const char *tls_reason(const redisContext *wire)
 {

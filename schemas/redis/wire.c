@@ -80,6 +80,8 @@ bool wire_fill(redisContext *wire, struct err *err)
         size_t before = wire->reader->len;
         if (redisBufferRead(wire) != REDIS_OK)
             return broken(wire, err);
+        if (wire->reader->len > before)
+            tls_heard(wire);
         if (wire->reader->len - before < HIREDIS_READ_BYTES)
             return true;
     }

@@ -45,6 +45,8 @@ bool tls_start(redisContext *wire, const struct address_tls *files,
                const char *host, struct err *err);
 /* Whether the files can be used now. Error: bad_setting. */
 bool tls_check(const struct address_tls *files, struct err *err);
+/* The server has said something, so it has accepted the certificate. */
+void tls_heard(redisContext *wire);
 /* The reason of TLS why a wire broke; NULL: it was not TLS. */
 const char *tls_reason(const redisContext *wire);
 
