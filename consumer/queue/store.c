@@ -367,7 +367,9 @@ static void check_library(struct control *control)
 static void heed_finding(struct control *control, const struct finding *finding)
 {
     struct err err;
-    if (finding->level == INFO_FINE)
+    if (finding->level == INFO_UNSEEN)
+        log_line("redis.unseen", "{s:s}", "why", finding->text);
+    if (finding->level == INFO_FINE || finding->level == INFO_UNSEEN)
         return;
     log_line("redis.unsafe", "{s:s, s:s, s:s}", "check", finding->check, "why",
              finding->text, "remedy", finding->remedy);

@@ -109,6 +109,23 @@ static const struct error_meaning *meaning_of(const redisReply *reply)
     return meaning;
 }
 
+/* The words of one who has no FCALL or FUNCTION name no cause that an operator
+ * could act on. */
+static bool lacks_functions(struct view text)
+{
+    static const char *const words[] = {
+        "'FCALL'",    "'fcall'", "'FUNCTION'",
+        "'function'", "`FCALL`", "`FUNCTION`"
+    };
+
+    if (!view_starts(text, "ERR unknown command"))
+        return false;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (memmem(text.data, text.len, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
 bool reply_ok(const redisReply *reply, struct err *err)
 {
     if (!reply)
@@ -119,6 +136,13 @@ bool reply_ok(const redisReply *reply, struct err *err)
     const struct error_meaning *meaning = meaning_of(reply);
     size_t skip = meaning->ours ? strlen(meaning->starts) : 0;
     struct view text = { reply->str + skip, reply->len - skip };
+    if (lacks_functions(text))
+        return err_set(
+            err, ERR_REJECT, "redis_refused",
+            "this Redis has no functions (FUNCTION LOAD, FCALL), "
+            "which quern needs. So it is with Redis before 7.0, "
+            "Azure Cache for Redis, OCI Cache with shards, Dragonfly "
+            "and Garnet: deploy/REDIS.md");
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));
 }
 
