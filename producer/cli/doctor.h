@@ -88,7 +88,7 @@ enum { DOCTOR_CALL_MS = 3000, DAY_MS = 24 * 60 * 60 * 1000 };
 
 /* doctor_remedy.c: what to do about an error of Redis or of the connection to
  * it. Valid until the next call. */
-const char *remedy_of(const char *error);
+const char *remedy_of(const struct doctor *doctor, const char *error);
 
 /* doctor_server.c: one command, a string for each word; cleanup_answer() the
  * reply. NULL: err says why. */

@@ -345,7 +345,8 @@ void check_reports(struct doctor *doctor)
     if (reports_read(doctor, &error))
         reports_check(doctor);
     else
-        find(doctor, UNSEEN, "queues", remedy_of(error.text), "%s", error.text);
+        find(doctor, UNSEEN, "queues", remedy_of(doctor, error.text), "%s",
+             error.text);
     quern_workers_free(&doctor->workers);
     free(doctor->queues.items);
     quern_close(doctor->quern);

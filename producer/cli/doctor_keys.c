@@ -72,8 +72,8 @@ void check_prefixes(struct doctor *doctor)
     bool whole;
 
     if (!scan_fleets(doctor, &seen, &whole, &err)) {
-        find(doctor, UNSEEN, "prefixes", remedy_of(err.text), "SCAN: %s",
-             err.text);
+        find(doctor, UNSEEN, "prefixes", remedy_of(doctor, err.text),
+             "SCAN: %s", err.text);
         return;
     }
     for (size_t i = 0; i < seen.count; i++)
@@ -130,7 +130,7 @@ void check_partitions(struct doctor *doctor)
     CLEANUP(cleanup_answer)
     redisReply *slots = ASK(doctor, &err, "CLUSTER", "SLOTS");
     if (!slots) {
-        find(doctor, UNSEEN, "partitions", remedy_of(err.text),
+        find(doctor, UNSEEN, "partitions", remedy_of(doctor, err.text),
              "CLUSTER SLOTS: %s", err.text);
         return;
     }
@@ -186,8 +186,8 @@ void check_leases(struct doctor *doctor)
             doctor_turn(doctor, p);
             if (count_scores(doctor, key.text, 0, now - LATE_MS, &jobs, &err))
                 continue;
-            find(doctor, UNSEEN, "leases", remedy_of(err.text), "ZCOUNT: %s",
-                 err.text);
+            find(doctor, UNSEEN, "leases", remedy_of(doctor, err.text),
+                 "ZCOUNT: %s", err.text);
             return;
         }
     if (jobs > 0)
@@ -257,8 +257,8 @@ void check_dead(struct doctor *doctor)
     for (size_t q = 0; q < doctor->queues.count; q++)
         if (!check_dead_of(doctor, doctor->queues.items[q].name, &growing,
                            &err)) {
-            find(doctor, UNSEEN, "dead", remedy_of(err.text), "ZCOUNT: %s",
-                 err.text);
+            find(doctor, UNSEEN, "dead", remedy_of(doctor, err.text),
+                 "ZCOUNT: %s", err.text);
             return;
         }
     if (growing == 0)

@@ -82,12 +82,12 @@ void check_channels(struct doctor *doctor)
         find(doctor, FINE, "channels", NULL, "this login may use them");
         break;
     case RIGHT_UNKNOWN:
-        find(doctor, UNSEEN, "channels", remedy_of(why),
+        find(doctor, UNSEEN, "channels", remedy_of(doctor, why),
              "whether this login may use them: %s", why);
         break;
     case RIGHT_REFUSED:
         find(doctor, strstr(why, "channel") ? WARNING : UNSEEN, "channels",
-             remedy_of(why), "%s: %s",
+             remedy_of(doctor, why), "%s: %s",
              strstr(why, "channel")
                  ? "this login may not use them, so its jobs are cancelled "
                    "late and its events come late"

@@ -38,8 +38,9 @@ void check_library(struct doctor *doctor)
              "the function library is not there yet: the first consumer or "
              "producer loads it");
     } else if (!reply)
-        find(doctor, library_level(err.text), "library", remedy_of(err.text),
-             "function library quern_v1: %s", err.text);
+        find(doctor, library_level(err.text), "library",
+             remedy_of(doctor, err.text), "function library quern_v1: %s",
+             err.text);
     else if (reply->integer > (long long)transition_build)
         find(doctor, NOTE, "library", "upgrade this program, too",
              "quern_v1 is build %lld, newer than this client's %u",

@@ -44,18 +44,6 @@ static const struct {
                            "REDIS_URL" },
 };
 
-/* The user whom the error names, "User bob has no permissions"; "USER". */
-static struct view user_in(const char *error)
-{
-    const char *at = strstr(error, "User ");
-    const char *end = at ? strstr(at, " has no permissions") : NULL;
-
-    if (!end)
-        return VIEW("USER");
-    at += strlen("User ");
-    return (struct view){ at, (size_t)(end - at) };
-}
-
 /* The rule of the ACL that is missing; "": the error is another one. Of all
  * versions of Redis: "no permissions to run the 'config|get' command", "... to
  * access a key", "... to access the 'x' channel". */
@@ -74,19 +62,20 @@ static void rule_of(const char *error, char *rule, size_t size)
     }
 }
 
-const char *remedy_of(const char *error)
+const char *remedy_of(const struct doctor *doctor, const char *error)
 {
     static char text[320];
     char rule[64];
 
     rule_of(error, rule, sizeof(rule));
     if (*rule) {
-        struct view user = user_in(error);
-        snprintf(text, sizeof(text),
-                 "this login lacks a right: ACL SETUSER %.*s %s gives it; user "
-                 "\"operator\" in deploy/redis/users.acl has all that doctor "
-                 "needs; a service may have it for nobody (deploy/REDIS.md)",
-                 VIEW_ARG(view_head(user, 64)), rule);
+        const char *user = doctor->address.user;
+        snprintf(
+            text, sizeof(text),
+            "this login lacks a right: ACL SETUSER %.64s %s gives it; user "
+            "\"operator\" in deploy/redis/users.acl has all that doctor "
+            "needs; a service may have it for nobody (deploy/REDIS.md)",
+            user ? user : "default", rule);
         return text;
     }
     for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)

@@ -83,8 +83,8 @@ void check_redis(struct doctor *doctor)
     address_print(&doctor->address, where, sizeof(where));
     /* The ping above has connected, so it is not among those that are timed. */
     if (!pong || !time_pings(doctor, us, &err)) {
-        find(doctor, FAULT, "redis", remedy_of(err.text), "%s: %s", where,
-             err.text);
+        find(doctor, FAULT, "redis", remedy_of(doctor, err.text), "%s: %s",
+             where, err.text);
         /* A server that cannot write its disk refuses even a PING so, but the
          * other checks still say something. */
         doctor->refuses = view_starts(view_of(err.text), "MISCONF");
@@ -329,7 +329,7 @@ void check_server(struct doctor *doctor)
     CLEANUP(cleanup_answer) redisReply *info = ASK(doctor, &err, "INFO");
 
     if (!info) {
-        find(doctor, UNSEEN, "server", remedy_of(err.text), "INFO: %s",
+        find(doctor, UNSEEN, "server", remedy_of(doctor, err.text), "INFO: %s",
              err.text);
         return;
     }
@@ -358,10 +358,10 @@ void check_writes(struct doctor *doctor)
     if (reply)
         find(doctor, FINE, "writes", NULL, "are taken");
     else if (view_starts(view_of(err.text), "NOPERM"))
-        find(doctor, UNSEEN, "writes", remedy_of(err.text),
+        find(doctor, UNSEEN, "writes", remedy_of(doctor, err.text),
              "this login may not try: %s", err.text);
     else
-        find(doctor, FAULT, "writes", remedy_of(err.text),
+        find(doctor, FAULT, "writes", remedy_of(doctor, err.text),
              "are refused, so no job starts or continues: %s", err.text);
 }
 
@@ -388,7 +388,7 @@ void check_clock(struct doctor *doctor)
     int64_t ahead_ms;
 
     if (!reply || reply->elements != 2) {
-        find(doctor, UNSEEN, "clock", remedy_of(err.text), "TIME: %s",
+        find(doctor, UNSEEN, "clock", remedy_of(doctor, err.text), "TIME: %s",
              err.text);
         return;
     }
