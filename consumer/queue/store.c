@@ -328,6 +328,10 @@ static void on_loaded(void *owner, const redisReply *reply,
         become_ready(control);
         return;
     }
+    if (strncmp(err.text, "NOPERM", strlen("NOPERM")) == 0)
+        err_prefix(&err, "the function library is absent or older than this "
+                         "consumer, and its login may not load it (let an "
+                         "administrator: deploy/REDIS.md)");
     log_line("library.refused", "{s:s}", "why", err.text);
     if (err.kind == ERR_REJECT && !control->welcome)
         control->events.on_refused(control->owner, &err);

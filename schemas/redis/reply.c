@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "schemas/message/view.h"
 
@@ -109,21 +110,18 @@ static const struct error_meaning *meaning_of(const redisReply *reply)
     return meaning;
 }
 
-/* The words of one who has no FCALL or FUNCTION name no cause that an operator
- * could act on. */
+/* "ERR unknown command 'FCALL', with args ..." names no cause that an operator
+ * could act on. Servers differ in the quotes and the case. */
 static bool lacks_functions(struct view text)
 {
-    static const char *const words[] = {
-        "'FCALL'",    "'fcall'", "'FUNCTION'",
-        "'function'", "`FCALL`", "`FUNCTION`"
-    };
+    static const char start[] = "ERR unknown command ";
+    const size_t at = sizeof(start) - 1 + 1; /* behind the quote */
+    const char *word = text.data + at;
 
-    if (!view_starts(text, "ERR unknown command"))
+    if (!view_starts(text, start) || text.len < at + strlen("FCALL"))
         return false;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (memmem(text.data, text.len, words[i], strlen(words[i])))
-            return true;
-    return false;
+    return strncasecmp(word, "FCALL", strlen("FCALL")) == 0 ||
+           strncasecmp(word, "FUNCTION", strlen("FUNCTION")) == 0;
 }
 
 bool reply_ok(const redisReply *reply, struct err *err)
