@@ -157,6 +157,10 @@ const char *doctor_settings_folder(void);
 /* The value of a variable in a settings file of this host
  * ("consumer.env"); cleanup_free() it. NULL: it has none, or cannot be read. */
 char *doctor_setting(const char *file, const char *variable);
+/* doctor_files.c: finds a certificate that ends within 14 days; true: it does
+ * not. */
+bool doctor_find_end(struct doctor *doctor, time_t ends, const char *remedy,
+                     const char *what);
 /* doctor_system.c: finds a file system that is full or nearly. False: there is
  * no such path. */
 bool doctor_find_full(struct doctor *doctor, const char *path,

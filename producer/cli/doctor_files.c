@@ -240,9 +240,10 @@ void check_settings(struct doctor *doctor)
 
 static void find_mode(struct doctor *doctor, const char *path, mode_t mode)
 {
-    char remedy[PATH_MAX + 16];
+    char remedy[PATH_MAX + 64];
 
-    snprintf(remedy, sizeof(remedy), "chmod 600 %s", path);
+    snprintf(remedy, sizeof(remedy),
+             "chmod 600 %s (Kubernetes: defaultMode 0400)", path);
     find(doctor, WARNING, "secrets", remedy, "%s: %s may read it (mode %04o)",
          path, mode & S_IROTH ? "every user" : "its group",
          (unsigned int)mode & 07777);
@@ -327,18 +328,32 @@ void check_secrets(struct doctor *doctor)
         wrong = (path && check_secret(doctor, path, false)) || wrong;
     }
     if (count > 0 && !wrong)
-        find(doctor, FINE, "secrets", NULL,
-             "%zu file%s, for nobody else's eyes", count,
-             count == 1 ? "" : "s");
+        find(doctor, FINE, "secrets", NULL, "%zu file%s, closed to others",
+             count, count == 1 ? "" : "s");
 }
 
 /* --- certificates --------------------------------------------------------- */
+
+bool doctor_find_end(struct doctor *doctor, time_t ends, const char *remedy,
+                     const char *what)
+{
+    time_t now = time(NULL);
+    bool over = ends <= now;
+
+    if (ends > now + (time_t)ENDS_DAYS * DAY_S)
+        return true;
+    find(doctor, over ? FAULT : WARNING, "certificates", remedy,
+         "%s: the certificate %s %s%s", what, over ? "ended" : "ends in",
+         term_age((uint64_t)(over ? now - ends : ends - now) * 1000),
+         over ? " ago" : "");
+    return false;
+}
 
 /* Returns whether it is good. */
 static bool check_certificate(struct doctor *doctor, const char *path)
 {
     struct err err = { 0 };
-    time_t ends, now = time(NULL);
+    time_t ends;
 
     if (!pem_read_end(path, &ends, &err)) {
         bool closed = strstr(err.text, "ermission denied");
@@ -347,15 +362,10 @@ static bool check_certificate(struct doctor *doctor, const char *path)
              "%s", err.text);
         return false;
     }
-    if (ends > now + (time_t)ENDS_DAYS * DAY_S)
-        return true;
-    find(doctor, ends > now ? WARNING : FAULT, "certificates",
-         "renew it; programs read the file at their next connection, the "
-         "gateway at HUP",
-         "%s: a certificate %s %s%s", path, ends > now ? "ends in" : "ended",
-         term_age((uint64_t)(ends > now ? ends - now : now - ends) * 1000),
-         ends > now ? "" : " ago");
-    return false;
+    return doctor_find_end(doctor, ends,
+                           "renew it; programs read the file at their next "
+                           "connection, the gateway at HUP",
+                           path);
 }
 
 /* Of the environment, or of a settings file on this host. */

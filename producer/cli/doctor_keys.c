@@ -29,9 +29,12 @@ static void note_key(struct doctor *doctor, const redisReply *key,
                      struct prefixes *seen)
 {
     struct key own = names_fleet(&doctor->names);
-    size_t len = key->len - strlen("fleet");
+    size_t len;
     char prefix[NAMES_MAX_PREFIX + 1];
 
+    if (key->type != REDIS_REPLY_STRING || key->len < strlen("fleet"))
+        return;
+    len = key->len - strlen("fleet");
     if (strcmp(key->str, own.text) == 0)
         seen->ours = true;
     if (len > NAMES_MAX_PREFIX || len == 0 ||

@@ -91,6 +91,11 @@ void check_redis(struct doctor *doctor)
         doctor->away = !doctor->refuses;
         return;
     }
+    if (conn_peer_ends(doctor->conn) > 0)
+        doctor_find_end(doctor, conn_peer_ends(doctor->conn),
+                        "renew it, and let Redis read it (CONFIG SET "
+                        "tls-cert-file)",
+                        "Redis's own");
     middle_ms = (double)us[MIDDLE] / 1e3;
     if (us[MIDDLE] > SLOW_US)
         find(doctor, WARNING, "redis",

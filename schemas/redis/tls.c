@@ -46,8 +46,21 @@ static bool bind_name(SSL *ssl, const char *host)
            SSL_set_tlsext_host_name(ssl, (void *)(uintptr_t)host) == 1;
 }
 
+static _Thread_local time_t peer_ends;
+
+time_t tls_peer_ends(void)
+{
+    return peer_ends;
+}
+
 static int on_verified(int is_good, X509_STORE_CTX *store)
 {
+    struct tm parts;
+
+    if (X509_STORE_CTX_get_error_depth(store) == 0 &&
+        ASN1_TIME_to_tm(
+            X509_get0_notAfter(X509_STORE_CTX_get_current_cert(store)), &parts))
+        peer_ends = timegm(&parts);
     if (!is_good)
         refused_why = X509_STORE_CTX_get_error(store);
     return is_good;
@@ -155,6 +168,11 @@ const char *tls_reason(const redisContext *wire)
 }
 
 #else
+
+time_t tls_peer_ends(void)
+{
+    return 0;
+}
 
 void tls_heard(redisContext *wire)
 {

@@ -12,6 +12,7 @@
 #define SCHEMAS_REDIS_WIRE_H
 
 #include <hiredis/hiredis.h>
+#include <time.h>
 
 #include "schemas/redis/address.h"
 #include "schemas/redis/command.h"
@@ -47,6 +48,9 @@ bool tls_start(redisContext *wire, const struct address_tls *files,
 bool tls_check(const struct address_tls *files, struct err *err);
 /* The server has said something, so it has accepted the certificate. */
 void tls_heard(redisContext *wire);
+/* When the certificate ends that the server of the last handshake in this
+ * thread has shown; 0: there was none. */
+time_t tls_peer_ends(void);
 /* The reason of TLS why a wire broke; NULL: it was not TLS. */
 const char *tls_reason(const redisContext *wire);
 

@@ -497,7 +497,7 @@ def a_secret_with_a_newline_inside(world):
     yield secret(world, "redis://:pw@\nredis.example\n", 0o600)
 
 
-@fault("certificates", "tls.pem: a certificate ends in ", "renew it")
+@fault("certificates", "tls.pem: the certificate ends in ", "renew it")
 def a_certificate_that_ends_soon(world):
     path, key = world.folder / "tls.pem", world.folder / "tls.key"
     words = "-x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -subj /CN=x"

@@ -22,7 +22,13 @@ def quern(url, *words, **env):
     """Its exit status, and all that it has printed."""
     done = subprocess.run(
         [binary("quern"), *words],
-        env={"PATH": os.environ["PATH"], "HOME": "/nowhere", "REDIS_URL": url, **env},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": "/nowhere",
+            "REDIS_URL": url,
+            "QUERN_PROFILE": "bare",
+            **env,
+        },
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -233,6 +239,16 @@ def test_the_name_may_be_another_than_the_host(authority, tmp_path):
         assert code != 0 and "IP address mismatch" in said, said
         files["redis_tls_server_name"] = "redis.internal.example"
         assert quern(redis.tls_url, "queue", "ls", **as_env(files))[0] == 0
+
+
+@with_tls
+def test_doctor_tells_when_the_certificate_of_redis_ends(authority):
+    files = as_env(settings_of(authority, authority.sign("client")))
+    for days, found in [(30, False), (10, True)]:
+        pair = authority.sign(f"server-{days}", "-days", days)
+        with TlsRedis(authority, pair) as redis:
+            said = quern(redis.tls_url, "doctor", "--json", **files)[1]
+        assert ("Redis's own: the certificate ends in " in said) == found, said
 
 
 def drop(stack):
