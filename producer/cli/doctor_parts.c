@@ -2,6 +2,7 @@
  * process of its own that is ended when its time is up. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -83,6 +84,11 @@ static uint64_t parts_now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static int part_wait_ms(uint64_t ms)
+{
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
 /* False: it has not ended in time. */
 static bool part_wait(struct part_run *run, uint64_t end_ms)
 {
@@ -91,7 +97,7 @@ static bool part_wait(struct part_run *run, uint64_t end_ms)
 
     do {
         uint64_t now = parts_now_ms();
-        ready = poll(&fd, 1, now < end_ms ? (int)(end_ms - now) : 0);
+        ready = poll(&fd, 1, now < end_ms ? part_wait_ms(end_ms - now) : 0);
     } while (ready < 0 && errno == EINTR);
     return ready != 0;
 }
@@ -110,7 +116,9 @@ static void part_print(struct part_run *run)
 static void part_end(struct doctor *doctor, enum doctor_part part,
                      struct part_run *run, uint64_t begin_ms)
 {
-    bool ended = part_wait(run, begin_ms + bounds[part].ms);
+    uint64_t asked_ms = doctor->app->options.follow.timeout_ms;
+    uint64_t ms = asked_ms > 0 ? asked_ms : bounds[part].ms;
+    bool ended = part_wait(run, begin_ms + ms);
     int status = 0;
 
     if (!ended)
@@ -124,8 +132,7 @@ static void part_end(struct doctor *doctor, enum doctor_part part,
     if (!ended)
         find(doctor, bounds[part].level, bounds[part].check,
              bounds[part].remedy,
-             "the check was not done within %s, and was ended",
-             term_time(bounds[part].ms));
+             "the check was not done within %s, and was ended", term_time(ms));
     else if (!WIFEXITED(status))
         find(doctor, UNSEEN, bounds[part].check, NULL,
              "the check itself has failed (signal %d)", WTERMSIG(status));

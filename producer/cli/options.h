@@ -34,7 +34,7 @@ struct submit_options {
     json_t *members; /* OPTION_MEMBERs that were given; NULL: none */
 };
 
-struct follow_options { /* of wait, watch */
+struct follow_options { /* of wait, watch; doctor */
     uint64_t timeout_ms;
     uint64_t from;
 };

@@ -30,6 +30,8 @@ from test_doctor import FORBIDDEN, NO_LANDLOCK, needs_root
 Fault = collections.namedtuple("Fault", "check said remedy plant root")
 FAULTS = {}
 NOWHERE = "/nowhere"
+# A busy machine needs longer to try the walls than a person should wait.
+PATIENT = ["--timeout", "2m"]
 
 
 def fault(check, said, remedy, root=False):
@@ -48,7 +50,7 @@ def called(*by, url=None, words=(), **env):
 def doctor(url, how):
     """All that it finds."""
     done = subprocess.run(
-        [*how.by, binary("quern"), "doctor", "--json", *how.words],
+        [*how.by, binary("quern"), "doctor", "--json", *PATIENT, *how.words],
         env={
             "PATH": os.environ["PATH"],
             "HOME": NOWHERE,
@@ -59,7 +61,7 @@ def doctor(url, how):
         },
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=3 * PATIENCE_S,
         preexec_fn=die_with_parent,
     )
     assert done.returncode in (0, 69), done
@@ -598,7 +600,7 @@ def test_it_ends_whatever_hangs(world, tmp_path):
         quern.write_bytes(open(binary("quern"), "rb").read())
         quern.chmod(0o755)
         done = subprocess.run(
-            [quern, "doctor", "--json"],
+            [quern, "doctor", "--json", "--timeout", "10s"],
             env={
                 "REDIS_URL": f"unix://{silent['redis']}",
                 "QUERN_EXECUTOR": silent["executor"],
@@ -612,7 +614,7 @@ def test_it_ends_whatever_hangs(world, tmp_path):
     found = [json.loads(line) for line in done.stdout.splitlines()]
     said = {f["check"]: f for f in found}
     assert done.returncode == 69 and said["redis"]["level"] == "fault"
-    assert "was not done within 25.0 s, and was ended" in said["executor"]["text"]
+    assert "was not done within 10.0 s, and was ended" in said["executor"]["text"]
     left = subprocess.run(["pgrep", "-f", str(program)], capture_output=True, text=True)
     assert left.stdout == ""
 

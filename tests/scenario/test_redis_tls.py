@@ -4,11 +4,14 @@ hiredis has TLS since 1.0. Where this build has an older one, every program says
 so, and what to do.
 """
 
+import atexit
+import functools
 import json
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import pytest
 from authority import Authority
@@ -18,15 +21,22 @@ from servers import wait_until
 from stack import Stack
 
 
+@functools.cache
+def lonely():
+    """quern, without an executor beside it, whose walls doctor would try."""
+    folder = tempfile.mkdtemp(prefix="quern-alone-")
+    atexit.register(shutil.rmtree, folder)
+    return shutil.copy(binary("quern"), folder)
+
+
 def quern(url, *words, **env):
     """Its exit status, and all that it has printed."""
     done = subprocess.run(
-        [binary("quern"), *words],
+        [lonely(), *words],
         env={
             "PATH": os.environ["PATH"],
             "HOME": "/nowhere",
             "REDIS_URL": url,
-            "QUERN_PROFILE": "bare",
             **env,
         },
         capture_output=True,
