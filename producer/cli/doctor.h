@@ -84,7 +84,7 @@ void doctor_run(struct doctor *doctor, enum doctor_part part);
 /* Runs each part, and prints what they find in the order of the table. */
 void doctor_run_parts(struct doctor *doctor);
 
-enum { DOCTOR_CALL_MS = 3000, DAY_MS = 24 * 60 * 60 * 1000 };
+enum { DOCTOR_CALL_MS = 3000 };
 
 /* doctor_remedy.c: what to do about an error of Redis or of the connection to
  * it. Valid until the next call. */
@@ -123,15 +123,12 @@ void check_dead(struct doctor *doctor);       /* doctor_keys.c */
  * to its server. */
 void doctor_turn(struct doctor *doctor, unsigned int partition);
 
+enum doctor_right { RIGHT_UNKNOWN, RIGHT_GIVEN, RIGHT_REFUSED };
 /* doctor_login.c: whether the login may call it, as ACL DRYRUN says. Redis
  * writes a call that is not allowed into its ACL LOG, where it looks like an
- * attack: so doctor asks before. */
-enum doctor_right {
-    RIGHT_UNKNOWN,
-    RIGHT_GIVEN,
-    RIGHT_REFUSED
-} doctor_may(struct doctor *doctor, char *why, size_t size, int count,
-             const char *const *words);
+ * attack: so doctor asks before. why: Redis's sentence; may be NULL. */
+enum doctor_right doctor_may(struct doctor *doctor, char *why, size_t size,
+                             int count, const char *const *words);
 
 /* Of this host. */
 void check_executor(struct doctor *doctor);     /* doctor_host.c */

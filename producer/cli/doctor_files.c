@@ -1,6 +1,5 @@
 /* doctor_files.c - settings files, secrets and certificates of the services on
  * this host. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

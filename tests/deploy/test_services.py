@@ -14,6 +14,7 @@ import shutil
 import subprocess
 
 import pytest
+from gateway import Gateway
 from servers import BUILD, PATIENCE_S, Process, RedisServer
 from servers import binary, die_with_parent, free_ports, wait_until
 from stack import ROOT, Stack
@@ -142,6 +143,15 @@ def without_loading(stack):
     stack.db.function_flush()
 
 
+def answer_of(gateway, *asked):
+    """Once it has connected."""
+    status, answer = gateway.json(*asked)
+    while status == 503 and answer["error"]["code"] == "redis_unavailable":
+        status, answer = gateway.json(*asked)
+    assert status < 300, answer
+    return answer
+
+
 @of(has_functions=True)
 def test_jobs_run_and_what_cannot_be_seen_is_no_fault(rented):
     with Stack(executor=False, server=rented.server) as stack:
@@ -159,6 +169,10 @@ def test_jobs_run_and_what_cannot_be_seen_is_no_fault(rented):
         wait_until(lambda: stack.state(job) == "in_progress")
         assert rented.quern("cancel", job).returncode == 0
         assert stack.result(job)["status"] == "cancelled"
+        stack.model.script([])
+        with Gateway(rented.url) as gateway:
+            assert answer_of(gateway, "POST", "/v1/jobs", {"prompt": "x"})["id"]
+            assert answer_of(gateway, "GET", "/v1/jobs")["jobs"]
         found = rented.doctor()
         assert [one for one in found if one["level"] == "fault"] == [], found
         assert {"redis", "library", "queues"} <= {one["check"] for one in found}
