@@ -248,7 +248,6 @@ const struct option option_table[] = {
       .verbs = ",wait,",
       .about = "stop waiting after TIME; the job goes on (no limit)" },
     { .name = "timeout",
-      .letter = 't',
       .type = OPTION_TIME,
       .offset = AT(follow.timeout_ms),
       .value = "TIME",
