@@ -29,6 +29,8 @@ struct attempt;
 struct fleet;
 struct jobs;
 struct partitions;
+struct consumer_numbers;
+struct reloader;
 struct sentinel;
 struct service;
 
@@ -46,6 +48,7 @@ enum mode {
 /* The only one of this process: main.c has it. */
 struct consumer {
     uv_loop_t *loop;
+    char *const *argv; /* that the settings come from */
     struct consumer_settings settings;
     struct address redis;
     struct durability durability;
@@ -66,6 +69,8 @@ struct consumer {
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
+    struct reloader *reloader;
+    struct consumer_numbers *numbers; /* NULL: nobody reads them */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "consumer/job/attempt.h"
+#include "consumer/numbers.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
@@ -16,6 +17,7 @@
 #include "consumer/tools/reader.h"
 #include "schemas/redis/sentinel.h"
 #include "schemas/service/log.h"
+#include "schemas/service/reloader.h"
 
 enum {
     /* Descriptors beside those of jobs: Redis, the executor, the loop, DNS. */
@@ -72,6 +74,16 @@ static void fit_slots(struct consumer_settings *settings)
              "(LimitNOFILE, ulimit -n), or lower --slots");
 }
 
+/* Whoever stops the process kills it before its jobs are handed back. */
+static void check_grace(const struct consumer_settings *settings)
+{
+    uint64_t needed_ms = service_leave_ms(settings);
+    if (settings->grace_ms > 0 && settings->grace_ms < needed_ms)
+        log_line("grace.short", "{s:I, s:I}", "grace_ms",
+                 (json_int_t)settings->grace_ms, "needed_ms",
+                 (json_int_t)needed_ms);
+}
+
 /* The table of models, from the settings. */
 static bool load_models(struct consumer *consumer, struct err *err)
 {
@@ -91,16 +103,36 @@ static bool load_models(struct consumer *consumer, struct err *err)
     return loaded;
 }
 
-static void reload(struct consumer *consumer)
+/* Also keys are in files. */
+static void watch_models(const struct consumer *consumer)
 {
+    reloader_watch(consumer->reloader, consumer->settings.endpoint.file);
+    for (size_t i = 0; i < consumer->endpoints.count; i++)
+        reloader_watch(consumer->reloader,
+                       consumer->endpoints.items[i]->key_file);
+}
+
+static void on_reloaded(void *owner)
+{
+    struct consumer *consumer = owner;
     struct err err;
-    mcp_renew(consumer->mcp);
+    log_set_least((enum log_severity)consumer->settings.log_level);
+    check_grace(&consumer->settings);
     if (load_models(consumer, &err))
         log_line("models.loaded", "{s:I}", "count",
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
+    numbers_configured(consumer->numbers);
+    watch_models(consumer);
+}
+
+/* HUP */
+static void reload(struct consumer *consumer)
+{
+    mcp_renew(consumer->mcp);
+    reloader_run(consumer->reloader);
 }
 
 static void consumer_leave(struct consumer *consumer)
@@ -112,6 +144,8 @@ static void consumer_leave(struct consumer *consumer)
     consumer->partitions = NULL;
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
+    reloader_free(consumer->reloader);
+    numbers_close(consumer->numbers);
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
@@ -203,12 +237,28 @@ static void on_tools_changed(void *owner)
     struct err err;
     if (!equip(owner, &err))
         log_line("tools.refused", "{s:s}", "why", err.text);
+    numbers_configured(((struct consumer *)owner)->numbers);
 }
 
 /* Jobs that are taken before the servers have answered would miss tools. */
 static void on_tools_settled(void *owner)
 {
     fleet_open(((struct consumer *)owner)->fleet);
+}
+
+static void open_reloader(struct consumer *consumer)
+{
+    const struct reloader_place place = {
+        .loop = consumer->loop,
+        .table = &settings_table,
+        .settings = &consumer->settings,
+        .argv = consumer->argv,
+        .every_ms = consumer->settings.reload_ms,
+        .on_reloaded = on_reloaded,
+        .owner = consumer,
+    };
+    consumer->reloader = reloader_new(&place);
+    watch_models(consumer);
 }
 
 static void open_parts(struct consumer *consumer)
@@ -228,6 +278,7 @@ static void open_parts(struct consumer *consumer)
                      on_switched, consumer);
     executor_notify(consumer->executor, on_executor_state, consumer);
     executor_open(consumer->executor);
+    open_reloader(consumer);
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
@@ -235,6 +286,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
 {
     const struct consumer_settings *settings = &consumer->settings;
     make_name(consumer);
+    check_grace(settings);
     log_set_worker(consumer->name);
     consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();
@@ -254,7 +306,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools.file, err) ||
         !mcp_load(consumer->mcp, settings->tools.file, err) ||
-        !equip(consumer, err))
+        !equip(consumer, err) ||
+        !numbers_open(&consumer->numbers, consumer, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
@@ -295,6 +348,7 @@ int main(int argc, char **argv)
 {
     uv_loop_t loop;
     struct consumer consumer = { .loop = &loop,
+                                 .argv = argv,
                                  .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };

@@ -112,7 +112,7 @@ void log_line(const char *what, const char *who, const char *format, ...)
                               (uint64_t)now.tv_nsec / 1000000,
                           &entry.left_out))
         return;
-    buf_init(&entry.sentence, 4 * MAX_SENTENCE_BYTES);
+    buf_init(&entry.sentence, (size_t)4 * MAX_SENTENCE_BYTES);
     log_event_say(entry.event, &entry.sentence, say_member, &entry);
     if (!journal_is_there() || !log_write_journal(&entry))
         log_write_json(&entry);

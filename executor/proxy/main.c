@@ -200,7 +200,7 @@ int main(int argc, char **argv)
                 "quern-executor\n");
         return EX_USAGE;
     }
-    log_set_least((enum log_severity)atoi(argv[3]));
+    log_set_least((enum log_severity)strtol(argv[3], NULL, 10));
     set_environment();
     signal(SIGPIPE, SIG_IGN);
     if (!enter_walls(&err) || !proxy_start(&err)) {

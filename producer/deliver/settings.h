@@ -34,6 +34,7 @@ struct deliver_settings {
 
     uint64_t drain_ms;
     int log_level; /* enum log_severity */
+    uint64_t reload_ms;
 };
 
 extern const struct setting_table deliver_settings_table;

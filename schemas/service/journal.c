@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <endian.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,11 +16,12 @@ static const char path[] = "/run/systemd/journal/socket";
 static bool journal_look(void)
 {
     const char *text = getenv("JOURNAL_STREAM");
-    unsigned long long device, inode;
+    char *colon = NULL;
     struct stat stat;
-    return text && sscanf(text, "%llu:%llu", &device, &inode) == 2 &&
-           fstat(STDERR_FILENO, &stat) == 0 && stat.st_dev == device &&
-           stat.st_ino == inode;
+    if (!text || fstat(STDERR_FILENO, &stat) != 0)
+        return false;
+    return strtoull(text, &colon, 10) == stat.st_dev && *colon == ':' &&
+           strtoull(colon + 1, NULL, 10) == stat.st_ino;
 }
 
 bool journal_is_there(void)

@@ -94,7 +94,7 @@ static bool log_write_journal(const struct log_event *event, json_t *line)
     CLEANUP(buf_finish) struct buf entry, value;
     const char *name;
     json_t *member;
-    buf_init(&entry, 2 * MAX_SENTENCE_BYTES);
+    buf_init(&entry, (size_t)2 * MAX_SENTENCE_BYTES);
     buf_init(&value, MAX_SENTENCE_BYTES);
     journal_add(&entry, "PRIORITY", view_of(priorities[event->severity]));
     journal_add(&entry, "SYSLOG_IDENTIFIER",

@@ -80,10 +80,14 @@ const struct log_event log_events[] = {
       "Redis has facts about the fleet that cannot be used: {why}." },
     { "folder.left", SEVERITY_WARNING, "The folder {who} is left: {text}." },
     { "frame.refused", SEVERITY_WARNING, "A frame was refused: {text}." },
+    { "grace.short", SEVERITY_WARNING,
+      "A drain may take {needed_ms} ms, but this consumer is killed"
+      " after {grace_ms}: lower --drain, or raise that time and "
+      "--grace." },
     { "history.dropped", SEVERITY_WARNING,
       "The history of the session is left out of the request: {why}"
       " ({code})." },
-    { "hook.delivered", SEVERITY_DEBUG,
+    { "hook.delivered", SEVERITY_INFO,
       "The webhook {delivery} was delivered: HTTP {status}." },
     { "hook.ended", SEVERITY_WARNING,
       "The webhook {delivery} is given up: {why} (HTTP {status})." },
@@ -141,6 +145,9 @@ const struct log_event log_events[] = {
       "{why}." },
     { "mend.found", SEVERITY_WARNING,
       "{keys} keys of jobs that were cut off have been mended." },
+    { "metrics", SEVERITY_INFO,
+      "/metrics, /livez and /readyz are answered at {place}, port "
+      "{port}." },
     { "model.fallback", SEVERITY_WARNING,
       "The model {from} failed: {why}. The job goes on with {to}." },
     { "model.heard", SEVERITY_INFO,
@@ -221,6 +228,12 @@ const struct log_event log_events[] = {
     { "session.unparked", SEVERITY_WARNING, "The session {who} has {text}." },
     { "session.unsaved", SEVERITY_WARNING,
       "The session could not be saved: {why}." },
+    { "settings.refused", SEVERITY_ERROR,
+      "The settings were not read anew, the earlier ones stay: "
+      "{why}{text}." },
+    { "settings.reloaded", SEVERITY_INFO,
+      "The settings were read anew[; {text}][; changed: "
+      "{changed}][; a restart is needed for: {restart}]." },
     { "slots.fewer", SEVERITY_WARNING, "{text}." },
     { "spawn.failed", SEVERITY_ERROR,
       "The program {who} does not start: {text}." },

@@ -10,7 +10,7 @@
 #define LOG_LEVEL_ROW(at)                                                      \
     {                                                                          \
         .name = "log-level", .type = SETTING_CHOICE, .offset = (at),           \
-        .choices = log_severity_names, .normal = "info",                       \
+        .choices = log_severity_names, .normal = "info", .is_reloaded = true,  \
         .about = "The least level of the lines that are logged: error "        \
                  "(somebody has to act), warning, info or debug."              \
     }
