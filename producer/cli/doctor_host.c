@@ -13,81 +13,14 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "producer/cli/doctor.h"
+#include "producer/cli/greeting.h"
 #include "schemas/message/frame.h"
 
-enum { GREETING_S = 3, WELCOME_BYTES = 8192 };
-
-/* The socket at which consumers of this host look for it, too. */
-static const char *executor_socket(void)
-{
-    const char *path = getenv("QUERN_EXECUTOR");
-
-    return path ? path : "/run/quern/executor.sock";
-}
-
-static int executor_connect(void)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct timeval patience = { .tv_sec = GREETING_S };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s",
-             executor_socket());
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-        return fd;
-    close_fd(&fd);
-    return fd;
-}
-
-/* Receives one frame; gives it without its header. Empty: none came, or it is
- * too large. */
-static struct view receive_frame(int fd, char *bytes)
-{
-    struct view got = { bytes, 0 };
-    struct err err;
-    size_t total = 0;
-
-    do {
-        ssize_t len = recv(fd, bytes + got.len, WELCOME_BYTES - got.len, 0);
-
-        if (len <= 0)
-            return (struct view){ 0 };
-        got.len += (size_t)len;
-        if (!frame_length(got, WELCOME_BYTES, &total, &err))
-            return (struct view){ 0 };
-    } while (total == 0 || got.len < total);
-    return (struct view){ bytes + FRAME_HEADER_BYTES,
-                          total - FRAME_HEADER_BYTES };
-}
-
-/* Greets the executor as a consumer does: its welcome says which walls it has,
- * and which it lacks. False: none answers; *fault: errno of the connection, 0
- * when there was one. */
-static bool greet_executor(struct frame *welcome, char *bytes,
-                           struct arena *arena, int *fault)
-{
-    CLEANUP(close_fd) int fd = executor_connect();
-    CLEANUP(buf_finish) struct buf out;
-    const struct frame hello = { .type = FRAME_HELLO };
-    struct err err;
-    struct view answer;
-
-    *fault = fd < 0 ? errno : 0;
-    buf_init(&out, WELCOME_BYTES);
-    if (fd < 0 || !frame_encode(&schema_frame, &hello, &out, &err) ||
-        send(fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
-        return false;
-    answer = receive_frame(fd, bytes);
-    return message_decode(&schema_frame, answer, welcome, arena, &err) &&
-           welcome->type == FRAME_WELCOME;
-}
+enum { GREETING_MS = 3000 };
 
 static void find_lacks(struct doctor *doctor, const struct list *lacks)
 {
@@ -103,10 +36,11 @@ static void find_lacks(struct doctor *doctor, const struct list *lacks)
 static bool ask_executor(struct doctor *doctor, int *fault)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    char bytes[WELCOME_BYTES];
+    char bytes[GREETING_BYTES];
     struct frame welcome;
 
-    if (!greet_executor(&welcome, bytes, &arena, fault))
+    if (!greeting_exchange(greeting_socket(), GREETING_MS, &welcome, bytes,
+                           &arena, fault))
         return false;
     find(doctor, FINE, "executor", NULL, "%.*s", VIEW_ARG(welcome.isolation));
     find_lacks(doctor, &welcome.lacks);
@@ -252,7 +186,7 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
     if (boxed)
         find(doctor, NOTE, "executor", diagnosis.remedy,
              "%s at %s; its walls would be %s", diagnosis.why,
-             executor_socket(), verdict);
+             greeting_socket(), verdict);
     else
         find(doctor, FAULT, "executor",
              remedies ? remedies : "run quern-executor --check", "%s", verdict);
@@ -267,7 +201,7 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
 static void find_closed_socket(struct doctor *doctor, int fault)
 {
     struct stat stat_of = { 0 };
-    bool seen = stat(executor_socket(), &stat_of) == 0;
+    bool seen = stat(greeting_socket(), &stat_of) == 0;
     const struct group *group = seen ? getgrgid(stat_of.st_gid) : NULL;
     char name[64], remedy[200];
 
@@ -280,7 +214,7 @@ static void find_closed_socket(struct doctor *doctor, int fault)
              name);
     find(doctor, WARNING, "executor", remedy,
          "this user may not ask it: %s: %s (group %s, mode %04o)",
-         executor_socket(), strerror(fault), name,
+         greeting_socket(), strerror(fault), name,
          (unsigned int)stat_of.st_mode & 07777);
 }
 
@@ -353,7 +287,7 @@ static int try_address(const struct addrinfo *address)
         return 0;
     if (errno != EINPROGRESS)
         return errno;
-    if (poll(&poll_fd, 1, GREETING_S * 1000) <= 0)
+    if (poll(&poll_fd, 1, GREETING_MS) <= 0)
         return ETIMEDOUT;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &size) < 0 ? errno
                                                                    : fault;

@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
+from executor_client import Executor
 from servers import BUILD, SOURCE
 from stack import DRAINED
 
@@ -153,3 +155,18 @@ def test_little_of_the_system_is_in_reach(name):
     limit = 3.3 if "executor" in name else 1.5
     lacking = [row["name"] for row in json.loads(done.stdout) if row["set"] is False]
     assert float(figure) <= limit, (figure, lacking)
+
+
+def test_the_executor_feeds_the_watchdog(tmp_path):
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(path)
+        ear.settimeout(60)
+        # Root's executor becomes a user of its own, who tells, too.
+        for place in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+            os.chmod(place, 0o755)
+        os.chmod(path, 0o777)
+        env = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "900000"}
+        with Executor("--profile", "bare", env=env):
+            assert [ear.recv(100) for _ in range(3)] == [b"READY=1", *[b"WATCHDOG=1"] * 2]
+    assert "WatchdogSec" in read("quern-executor.service")["Service"]
