@@ -106,6 +106,11 @@ void check_redis(struct doctor *doctor);
 void check_server(struct doctor *doctor);
 void check_writes(struct doctor *doctor);
 void check_clock(struct doctor *doctor);
+/* Finds a clock that is more than 2 s off; false: it is not. whose: "that of
+ * host a". */
+bool doctor_find_clock(struct doctor *doctor, const char *check,
+                       int64_t ahead_ms, const char *whose, ...)
+    __attribute__((format(printf, 4, 5)));
 void check_library(struct doctor *doctor);  /* doctor_redis.c */
 void check_prefixes(struct doctor *doctor); /* doctor_keys.c */
 

@@ -248,7 +248,7 @@ static void find_mode(struct doctor *doctor, const char *path, mode_t mode)
          (unsigned int)mode & 07777);
 }
 
-/* Programs take the first line. Returns whether something is wrong. */
+/* Returns whether something is wrong. */
 static bool find_lines(struct doctor *doctor, const char *path,
                        const char *text, size_t len)
 {
@@ -259,9 +259,7 @@ static bool find_lines(struct doctor *doctor, const char *path,
     if (len > first)
         find(doctor, WARNING, "secrets",
              "write it in one line: printf %s SECRET > FILE",
-             "%s: there is a newline inside, and only what stands before it is "
-             "used",
-             path);
+             "%s: there is a newline inside, so that programs refuse it", path);
     else if (first == 0)
         find(doctor, WARNING, "secrets", "write the secret into it",
              "%s: it is empty", path);

@@ -140,11 +140,12 @@ static void part_end(struct doctor *doctor, enum doctor_part part,
 
 void doctor_run_parts(struct doctor *doctor)
 {
+    int end = doctor->app->options.fleet ? PART_FLEET + 1 : PARTS;
     struct part_run runs[PARTS];
     uint64_t begin_ms = parts_now_ms();
 
-    for (int part = PART_FLEET; part < PARTS; part++)
+    for (int part = PART_FLEET; part < end; part++)
         part_start(doctor, (enum doctor_part)part, &runs[part]);
-    for (int part = PART_FLEET; part < PARTS; part++)
+    for (int part = PART_FLEET; part < end; part++)
         part_end(doctor, (enum doctor_part)part, &runs[part], begin_ms);
 }

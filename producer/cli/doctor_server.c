@@ -385,6 +385,24 @@ static const char *clock_remedy(uint64_t off_ms)
                  : "run an NTP client on both hosts";
 }
 
+bool doctor_find_clock(struct doctor *doctor, const char *check,
+                       int64_t ahead_ms, const char *whose, ...)
+{
+    uint64_t off_ms = (uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms);
+    char text[256];
+    va_list args;
+
+    if (off_ms <= CLOCK_MS)
+        return false;
+    va_start(args, whose);
+    vsnprintf(text, sizeof(text), whose, args);
+    va_end(args);
+    find(doctor, WARNING, check, clock_remedy(off_ms),
+         "%s is %s %s Redis's, which jobs go by", text, term_time(off_ms),
+         ahead_ms < 0 ? "behind" : "ahead of");
+    return true;
+}
+
 void check_clock(struct doctor *doctor)
 {
     struct err err = { 0 };
@@ -401,13 +419,8 @@ void check_clock(struct doctor *doctor)
     ahead_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 -
                strtoll(reply->element[0]->str, NULL, 10) * 1000 -
                strtoll(reply->element[1]->str, NULL, 10) / 1000;
-    if (ahead_ms > CLOCK_MS || ahead_ms < -CLOCK_MS)
-        find(doctor, WARNING, "clock",
-             clock_remedy((uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms)),
-             "this host's is %s %s of Redis's, which jobs go by: schedules "
-             "and times that are shown here are off by as much",
-             term_time((uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms)),
-             ahead_ms < 0 ? "behind" : "ahead");
-    else
+    if (!doctor_find_clock(doctor, "clock", ahead_ms,
+                           "this host's, by which schedules and times are "
+                           "shown,"))
         find(doctor, FINE, "clock", NULL, "as Redis's");
 }

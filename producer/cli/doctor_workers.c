@@ -1,9 +1,17 @@
 /* doctor_workers.c - do some workers serve, and are they alike? By what they
  * report of themselves. */
+#include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
 
 #include "producer/cli/doctor.h"
+#include "schemas/message/buf.h"
+
+enum {
+    MOST_NAMES = 3, /* of workers that say the same */
+    MOST_VALUE = 40,
+    MOST_TOLD = 400, /* bytes of a finding */
+};
 
 static bool worker_is_there(const struct quern_worker *worker)
 {
@@ -37,32 +45,166 @@ static bool find_all_leaving(struct doctor *doctor)
     return true;
 }
 
-/* --- versions ------------------------------------------------------------- */
+/* --- what they should say alike ------------------------------------------- */
+
+/* Something that workers say of themselves: their version, a setting. */
+struct trait {
+    const char *name;
+    struct view (*value)(const struct quern_worker *worker, const char *name);
+    const char *queues; /* only workers of these are compared; NULL: all */
+};
+
+static struct view version_of(const struct quern_worker *worker,
+                              const char *name)
+{
+    (void)name;
+    return view_of(worker->version);
+}
+
+/* No data: it has not said. */
+static struct view setting_of(const struct quern_worker *worker,
+                              const char *name)
+{
+    size_t len = strlen(name);
+    const char *line = worker->settings;
+
+    while (line && *line) {
+        size_t end = strcspn(line, "\n");
+
+        if (strncmp(line, name, len) == 0 && line[len] == '=')
+            return (struct view){ line + len + 1, end - len - 1 };
+        line += end + (line[end] == '\n');
+    }
+    return (struct view){ 0 };
+}
+
+/* No data: the worker is not among those that are compared. */
+static struct view value_at(const struct quern_workers *workers, size_t i,
+                            const struct trait *trait)
+{
+    const struct quern_worker *worker = &workers->items[i];
+
+    if (!worker_is_there(worker) ||
+        (trait->queues && strcmp(worker->queues, trait->queues) != 0))
+        return (struct view){ 0 };
+    return trait->value(worker, trait->name);
+}
+
+/* The first worker that has this value. */
+static size_t first_with(const struct quern_workers *workers,
+                         const struct trait *trait, struct view value)
+{
+    size_t i = 0;
+
+    while (i < workers->count) {
+        struct view its = value_at(workers, i, trait);
+
+        if (its.data && view_equal(its, value))
+            break;
+        i++;
+    }
+    return i;
+}
+
+/* Adds "30s (one, two, three and 5 more)". */
+static void tell_value(const struct quern_workers *workers,
+                       const struct trait *trait, struct view value,
+                       struct buf *out)
+{
+    struct view shown = value.len > 0 ? value : VIEW("none");
+    size_t count = 0;
+
+    if (shown.len > MOST_VALUE)
+        shown.len = MOST_VALUE;
+    buf_printf(out, "%s%.*s (", out->len > 0 ? ", " : "", VIEW_ARG(shown));
+    for (size_t i = 0; i < workers->count; i++) {
+        struct view its = value_at(workers, i, trait);
+
+        if (!its.data || !view_equal(its, value))
+            continue;
+        if (count < MOST_NAMES)
+            buf_printf(out, "%s%s", count > 0 ? ", " : "",
+                       workers->items[i].name);
+        count++;
+    }
+    if (count > MOST_NAMES)
+        buf_printf(out, " and %zu more", count - MOST_NAMES);
+    buf_add(out, VIEW(")"));
+}
+
+static bool find_unlike(struct doctor *doctor, const struct trait *trait,
+                        const char *remedy)
+{
+    const struct quern_workers *workers = &doctor->workers;
+    CLEANUP(buf_finish) struct buf told;
+    size_t values = 0;
+
+    buf_init(&told, MOST_TOLD);
+    for (size_t i = 0; i < workers->count; i++) {
+        struct view value = value_at(workers, i, trait);
+
+        if (!value.data || first_with(workers, trait, value) != i)
+            continue;
+        values++;
+        tell_value(workers, trait, value, &told);
+    }
+    if (values > 1)
+        find(doctor, WARNING, "workers", remedy, "%s differs: %.*s%s",
+             trait->name, VIEW_ARG(buf_view(&told)),
+             buf_ok(&told) ? "" : " ...");
+    return values > 1;
+}
 
 static bool find_versions(struct doctor *doctor)
 {
-    const struct quern_workers *workers = &doctor->workers;
-    const struct quern_worker *first = NULL;
-
-    for (size_t i = 0; i < workers->count; i++) {
-        const struct quern_worker *worker = &workers->items[i];
-
-        if (!worker_is_there(worker))
-            continue;
-        first = first ? first : worker;
-        if (strcmp(first->version, worker->version) == 0)
-            continue;
-        find(doctor, WARNING, "workers",
-             "finish the upgrade: drain and restart the older one "
-             "(deploy/README.md, Upgrade)",
-             "their versions differ: %s is %s, %s is %s", first->name,
-             first->version, worker->name, worker->version);
-        return true;
-    }
-    return false;
+    return find_unlike(doctor, &(struct trait){ "version", version_of, NULL },
+                       "finish the upgrade: drain and restart the older ones "
+                       "(deploy/README.md, Upgrade)");
 }
 
-/* --- settings ------------------------------------------------------------- */
+/* The settings that this worker reports, over those of the same queues. */
+static bool find_settings_of(struct doctor *doctor,
+                             const struct quern_worker *worker)
+{
+    const char *line = worker->settings;
+    bool found = false;
+
+    while (line && *line) {
+        char name[64], remedy[160 + sizeof(name)];
+        const struct trait trait = { name, setting_of, worker->queues };
+
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, "=\n"), line);
+        snprintf(remedy, sizeof(remedy),
+                 "give all consumers of a queue the same --%s, or queues of "
+                 "their own; then restart them",
+                 name);
+        found = find_unlike(doctor, &trait, remedy) || found;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return found;
+}
+
+/* Once for each set of queues, by the first worker that has reported them. */
+static bool find_settings(struct doctor *doctor)
+{
+    const struct quern_workers *workers = &doctor->workers;
+    bool found = false;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        size_t k = 0;
+
+        while (k < i && (!workers->items[k].settings ||
+                         strcmp(workers->items[k].queues,
+                                workers->items[i].queues) != 0))
+            k++;
+        if (k == i)
+            found = find_settings_of(doctor, &workers->items[i]) || found;
+    }
+    return found;
+}
+
+/* --- what jobs find ------------------------------------------------------- */
 
 /* How many of the models in one array are in the other. */
 static size_t count_common(const json_t *one, const json_t *other)
@@ -122,7 +264,7 @@ static bool find_executors(struct doctor *doctor,
     return true;
 }
 
-static bool find_settings(struct doctor *doctor)
+static bool find_unlucky(struct doctor *doctor)
 {
     const struct quern_workers *workers = &doctor->workers;
     const struct quern_worker *first = NULL;
@@ -141,16 +283,97 @@ static bool find_settings(struct doctor *doctor)
     return found;
 }
 
+/* --- clocks, and the time to drain ---------------------------------------- */
+
+/* How far the clock of its host was ahead of Redis's at its report. */
+static int64_t ahead_ms(const struct quern_worker *worker)
+{
+    return worker->clock > 0 ? (int64_t)(worker->clock - worker->seen_at) : 0;
+}
+
+static void check_clocks(struct doctor *doctor)
+{
+    const struct quern_workers *workers = &doctor->workers;
+    size_t told = 0, off = 0;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct quern_worker *worker = &workers->items[i];
+
+        if (!worker_is_there(worker) || worker->clock == 0)
+            continue;
+        told++;
+        off += doctor_find_clock(doctor, "clocks", ahead_ms(worker),
+                                 "that of host %s, of worker %s,", worker->host,
+                                 worker->name);
+    }
+    if (told > 0 && off == 0)
+        find(doctor, FINE, "clocks", NULL, "of %zu worker%s, as Redis's", told,
+             told == 1 ? "" : "s");
+}
+
+static void check_grace(struct doctor *doctor)
+{
+    const struct quern_workers *workers = &doctor->workers;
+    size_t told = 0, few = 0;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct quern_worker *worker = &workers->items[i];
+
+        if (!worker_is_there(worker) || worker->grace_ms == 0)
+            continue;
+        told++;
+        if (worker->grace_ms > worker->drain_ms)
+            continue;
+        few++;
+        find(doctor, WARNING, "grace",
+             "give it more time (TimeoutStopSec, "
+             "terminationGracePeriodSeconds) and say so by --grace, or lower "
+             "--drain",
+             "worker %s on %s is killed %s after TERM, and drains for %s: its "
+             "jobs are not handed back",
+             worker->name, worker->host, term_time(worker->grace_ms),
+             term_time(worker->drain_ms));
+    }
+    if (told > 0 && few == 0)
+        find(doctor, FINE, "grace", NULL, "%zu worker%s the time to drain",
+             told, told == 1 ? " has" : "s have");
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+static void list_worker(struct doctor *doctor,
+                        const struct quern_worker *worker)
+{
+    char clock[32] = "not known", grace[48] = "when is not known";
+
+    if (worker->clock > 0)
+        snprintf(clock, sizeof(clock), "%+" PRId64 " ms", ahead_ms(worker));
+    if (worker->grace_ms > 0)
+        snprintf(grace, sizeof(grace), "after %s", term_time(worker->grace_ms));
+    find(doctor, FINE, "workers", NULL,
+         "%s on %s: version %s, queues %s, clock %s, drains for %s, is killed "
+         "%s",
+         worker->name, worker->host, worker->version, worker->queues, clock,
+         term_time(worker->drain_ms), grace);
+}
+
 void check_workers(struct doctor *doctor)
 {
+    const struct quern_workers *workers = &doctor->workers;
     size_t there = 0;
     bool leaving = find_all_leaving(doctor);
     bool mixed = find_versions(doctor);
     bool unlike = find_settings(doctor);
+    bool unlucky = find_unlucky(doctor);
 
-    for (size_t i = 0; i < doctor->workers.count; i++)
-        there += worker_is_there(&doctor->workers.items[i]);
-    if (there > 0 && !leaving && !mixed && !unlike)
+    for (size_t i = 0; i < workers->count; i++)
+        there += worker_is_there(&workers->items[i]);
+    if (there > 0 && !leaving && !mixed && !unlike && !unlucky)
         find(doctor, FINE, "workers", NULL, "%zu, %s", there,
              there == 1 ? "which serves" : "alike");
+    for (size_t i = 0; i < workers->count && doctor->app->options.fleet; i++)
+        if (worker_is_there(&workers->items[i]))
+            list_worker(doctor, &workers->items[i]);
+    check_clocks(doctor);
+    check_grace(doctor);
 }

@@ -113,6 +113,7 @@ struct options {
     const char *tenant;
     const char *out;
     const char *reason;
+    bool fleet;           /* of doctor */
     uint64_t deadline_ms; /* of the verbs that act on a session */
 
     struct submit_options submit;

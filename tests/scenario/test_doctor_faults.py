@@ -270,7 +270,7 @@ def all_are_drained(world):
     yield called()
 
 
-@fault("workers", "their versions differ: new is 0.1.0, old is 0.0.9", "finish the upgrade")
+@fault("workers", "version differs: 0.1.0 (new), 0.0.9 (old)", "finish the upgrade")
 def workers_of_two_versions(world):
     world.report("new")
     world.report("old", version="0.0.9")
@@ -285,8 +285,27 @@ def models_of(world, name, *names):
     world.consumer(name, env=env)
 
 
-@fault("workers", "the models of one and two differ", "the same settings")
+@fault("workers", "lease differs: 30s (one), 1m (two)", "the same --lease")
 def workers_of_different_settings(world):
+    world.consumer("one", lease="30s")
+    world.consumer("two", lease="1m")
+    yield called()
+
+
+@fault("clocks", "that of host h, of worker far, is 60 min ", "local time for UTC")
+def a_worker_whose_clock_is_off(world):
+    world.report("far", clock=int(time.time() * 1000) - 3630000)
+    yield called()
+
+
+@fault("grace", " is killed 20.0 s after TERM, and drains for 25.0 s", "TimeoutStopSec")
+def a_worker_that_is_killed_while_it_drains(world):
+    world.consumer("w", grace="20s", drain="25s")
+    yield called()
+
+
+@fault("workers", "the models of one and two differ", "the same settings")
+def workers_of_different_models(world):
     models_of(world, "one", "small", "large")
     models_of(world, "two", "small")
     yield called()
@@ -530,6 +549,26 @@ def test_a_planted_fault_is_found(name, world):
     wrong = [f for f in found if f["level"] in ("warning", "fault")]
     [*named] = [f for f in wrong if f["check"] == planted.check and planted.said in f["text"]]
     assert named and planted.remedy in named[0]["remedy"], json.dumps(wrong, indent=1)
+
+
+def test_each_worker_is_told_with_what_differs(world):
+    """--fleet, with two real consumers: nothing of this host."""
+    world.consumer("one", lease="30s", grace="40s")
+    world.consumer("two", lease="1m", max_turns=5, grace="10s", drain="20s")
+    found = doctor(world.stack.redis.url, called(words=["--fleet"]))
+    said = {f"{f['check']} {f['level']} {f['text']}" for f in found}
+    host = socket.gethostname()
+    assert "workers warning lease differs: 30s (one), 1m (two)" in said
+    assert "workers warning max-turns differs: 12 (one), 5 (two)" in said
+    assert (f"grace warning worker two on {host} is killed 10.0 s after TERM, and drains for "
+            "20.0 s: its jobs are not handed back") in said
+    assert "clocks ok of 2 workers, as Redis's" in said
+    for name, ends in (("one", "25.0 s, is killed after 40.0 s"),
+                       ("two", "20.0 s, is killed after 10.0 s")):
+        line = rf"workers ok {name} on {host}: version \S+, queues default, " \
+            rf"clock [+-]\d+ ms, drains for {ends}"
+        assert [s for s in said if re.fullmatch(line, s)], said
+    assert not {f["check"] for f in found} & {"executor", "model", "limits", "units"}
 
 
 def test_there_are_thirty_of_them():
