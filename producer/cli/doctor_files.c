@@ -175,8 +175,9 @@ static const char *names_meant(const struct doctor_names *names,
     return near && spell_distance(name, strlen(name), near) <= 2 ? near : NULL;
 }
 
-static void find_name(struct doctor *doctor, const char *path,
-                      unsigned int number, const char *name, const char *near)
+static void doctor_find_name(struct doctor *doctor, const char *path,
+                             unsigned int number, const char *name,
+                             const char *near)
 {
     find(doctor, WARNING, "settings",
          "correct the line, then restart the service: a variable that no "
@@ -206,7 +207,7 @@ static size_t check_settings_file(struct doctor *doctor, const char *path,
 
         unknown += near != NULL;
         if (near)
-            find_name(doctor, path, number, name, near);
+            doctor_find_name(doctor, path, number, name, near);
     }
     free(names.text);
     return unknown;
