@@ -165,7 +165,7 @@ static void headers_fill(struct file_headers *headers,
     add_header(headers, "Content-Type", visit->type);
     add_header(headers, "Content-Disposition", headers->disposition.data);
     add_header(headers, "X-Content-Type-Options", "nosniff");
-    add_header(headers, "Content-Security-Policy", 
+    add_header(headers, "Content-Security-Policy",
                visit->in_frame ? FRAME_POLICY : POLICY);
     add_sharing(headers, visit);
     add_header(headers, "ETag", headers->etag);
@@ -319,8 +319,8 @@ void file_answer(struct api_request *request, const struct answered_file *file)
     visit->memory.gateway = request->gateway;
     visit->in_frame = file->in_frame && file->active && !file->is_linked &&
                       is_for_frame(request);
-    visit->is_inline = visit->in_frame ||
-                       (!file->active && type_is_safe_image(type));
+    visit->is_inline =
+        visit->in_frame || (!file->active && type_is_safe_image(type));
     visit->is_linked = file->is_linked;
     visit->link_seconds = file->link_seconds;
     visit->bytes = file->bytes;

@@ -53,7 +53,7 @@ def test_a_text_that_takes_minutes_to_read_stays_plain(tab, stack):
 def test_a_text_that_takes_minutes_is_shown_as_it_comes(tab, stack):
     job = TakenJob(stack, prompt="x")
     tab.open(f"job/{job.id}")
-    tab.see("in_progress", exact=True)
+    tab.see("in progress", exact=True)
     for number in range(20):
         job.tell(("message.delta", {"turn": 1, "text": f"{'__a ' * 1000} part-{number} "}))
         tab.see(f"part-{number}", exact=False)
