@@ -157,7 +157,8 @@ void doctor_read_end(int fd, char *text, size_t size);
  * are: $CONFIGURATION_DIRECTORY, else /etc/quern. */
 const char *doctor_settings_folder(void);
 /* The value of a variable in a settings file of this host
- * ("consumer.env"); cleanup_free() it. NULL: it has none, or cannot be read. */
+ * ("consumer.conf"); cleanup_free() it. NULL: it has none, or cannot be read.
+ */
 char *doctor_setting(const char *file, const char *variable);
 /* doctor_files.c: finds a certificate that ends within 14 days; true: it does
  * not. */

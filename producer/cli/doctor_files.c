@@ -12,18 +12,17 @@
 
 #include "producer/cli/doctor.h"
 #include "schemas/message/buf.h"
-#include "schemas/settings/spell.h"
 #include "schemas/tls/pem.h"
 
-enum { MAX_FILE = 1 << 16, MAX_NAMES = 256, ENDS_DAYS = 14, DAY_S = 86400 };
+enum { MAX_FILE = 1 << 16, ENDS_DAYS = 14, DAY_S = 86400 };
 
 static const struct {
     const char *file, *program;
 } files[] = {
-    { "consumer.env", "quern-consumer" },
-    { "executor.env", "quern-executor" },
-    { "gateway.env", "quern-gateway" },
-    { "deliverer.env", "quern-deliverer" },
+    { "consumer.conf", "quern-consumer" },
+    { "executor.conf", "quern-executor" },
+    { "gateway.conf", "quern-gateway" },
+    { "deliverer.conf", "quern-deliverer" },
 };
 enum { FILES = sizeof(files) / sizeof(files[0]) };
 
@@ -58,182 +57,74 @@ static char *doctor_read_file(const char *path, size_t *len)
     return text;
 }
 
-/* --- lines of settings files ---------------------------------------------- */
-
-/* The next line VARIABLE=value of *rest, cut in two; NULL: there is none.
- * *number: of the line. */
-static char *next_setting(char **rest, unsigned int *number, char **value)
-{
-    while (*rest) {
-        char *line = strsep(rest, "\n");
-        char *end;
-
-        ++*number;
-        line += strspn(line, " \t");
-        end = line + strlen(line);
-        while (end > line && strchr(" \t\r", end[-1]))
-            *--end = '\0';
-        *value = strchr(line, '=');
-        if (*line == '#' || !*value)
-            continue;
-        *(*value)++ = '\0';
-        end = line + strlen(line);
-        while (end > line && strchr(" \t", end[-1]))
-            *--end = '\0';
-        *value += strspn(*value, " \t\"'");
-        (*value)[strcspn(*value, "\"'")] = '\0';
-        return line;
-    }
-    return NULL;
-}
+/* --- settings files ------------------------------------------------------- */
 
 char *doctor_setting(const char *file, const char *variable)
 {
     CLEANUP(cleanup_free) char *path = path_in_folder(file);
     size_t len;
     CLEANUP(cleanup_free) char *text = doctor_read_file(path, &len);
-    char *rest = text, *name, *value, *last = NULL;
-    unsigned int number = 0;
+    char *rest = text, *line, *last = NULL;
 
-    while ((name = next_setting(&rest, &number, &value)))
-        if (strcmp(name, variable) == 0) {
-            free(last);
-            last = strdup(value);
-        }
+    while ((line = strsep(&rest, "\n"))) {
+        char *value = strchr(line, '=');
+        struct view name = { line, value ? (size_t)(value - line) : 0 };
+
+        if (!value || !view_is(view_trimmed(name), variable))
+            continue;
+        free(last);
+        last = view_dup(view_trimmed(view_of(value + 1)));
+    }
     return last;
 }
 
-/* --- names that nobody knows ---------------------------------------------- */
-
-/* The variables of a program's settings. */
-struct doctor_names {
-    char *text; /* what it prints as a sample; names point into it */
-    const char *list[MAX_NAMES + 1];
-    size_t count;
-};
-
-/* Lines of a sample are "#VARIABLE=default". */
-static void names_add(struct doctor_names *names)
+/* Lets the program itself read its file, which has the table of its settings.
+ * Returns whether the file is good. */
+static bool check_settings_file(struct doctor *doctor, const char *program,
+                                char *file)
 {
-    char *rest = names->text;
+    CLEANUP(close_fd) int fd = memfd_create("said", MFD_CLOEXEC);
+    char path[PATH_MAX + 32], config[] = "--config", version[] = "--version";
+    char *const argv[] = { path, config, file, version, NULL };
+    char said[512], *text = said;
+    size_t name = strlen(program);
 
-    while (rest && names->count < MAX_NAMES) {
-        char *line = strsep(&rest, "\n");
-        size_t len = strspn(line + (*line == '#'),
-                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-
-        line += *line == '#';
-        if (len > 0 && line[len] == '=') {
-            line[len] = '\0';
-            names->list[names->count++] = line;
-        }
-    }
-}
-
-/* Asks the program itself, which has the table. False: it is not here. */
-static bool names_read(struct doctor_names *names, const char *program)
-{
-    CLEANUP(close_fd) int fd = memfd_create("sample", MFD_CLOEXEC);
-    char path[PATH_MAX + 32], document[] = "--document", sample[] = "sample";
-    char *const argv[] = { path, document, sample, NULL };
-
-    *names = (struct doctor_names){ .text = calloc(1, MAX_FILE) };
-    if (!names->text)
-        abort();
     doctor_program(program, path, sizeof(path));
-    if (doctor_spawn(argv, fd) != 0)
-        return false;
-    doctor_read_end(fd, names->text, MAX_FILE);
-    names_add(names);
-    return names->count > 0;
-}
-
-/* NAME_FILE of a name is known, too. */
-static bool names_have(const struct doctor_names *names, const char *name)
-{
-    size_t len = strlen(name);
-    bool from_file = len > 5 && strcmp(name + len - 5, "_FILE") == 0;
-
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(names->list[i], name) == 0 ||
-            (from_file && strlen(names->list[i]) == len - 5 &&
-             strncmp(names->list[i], name, len - 5) == 0))
-            return true;
-    return false;
-}
-
-/* Whether a name that the program does not know was meant for it. Other
- * variables (no_proxy) are for libraries. */
-static const char *names_meant(const struct doctor_names *names,
-                               const char *name)
-{
-    const char *near = spell_nearest(names->list, view_of(name));
-    bool ours = strncmp(name, "QUERN_", strlen("QUERN_")) == 0;
-
-    if (ours)
-        return near ? near : "";
-    return near && spell_distance(name, strlen(name), near) <= 2 ? near : NULL;
-}
-
-static void doctor_find_name(struct doctor *doctor, const char *path,
-                             unsigned int number, const char *name,
-                             const char *near)
-{
-    find(doctor, WARNING, "settings",
-         "correct the line, then restart the service: a variable that no "
-         "program knows is passed over",
-         "%s:%u: there is no setting \"%.60s\"%s%s%s", path, number, name,
-         *near ? "; did you mean " : "", near, *near ? "?" : "");
-}
-
-/* Returns how many settings the file has that its program does not know. */
-static size_t check_settings_file(struct doctor *doctor, const char *path,
-                                  char *text, const char *program)
-{
-    struct doctor_names names;
-    char *rest = text, *name, *value;
-    unsigned int number = 0;
-    size_t unknown = 0;
-
-    if (!names_read(&names, program)) {
+    int status = doctor_spawn(argv, fd);
+    if (status == 0)
+        return true;
+    doctor_read_end(fd, said, sizeof(said));
+    said[strcspn(said, "\n")] = '\0';
+    if (strncmp(text, program, name) == 0 && text[name] == ':')
+        text += name + 1 + strspn(text + name + 1, " ");
+    if (status < 0)
         find(doctor, UNSEEN, "settings", NULL,
-             "%s: %s is not here, which would say its settings", path, program);
-        free(names.text);
-        return 0;
-    }
-    while ((name = next_setting(&rest, &number, &value))) {
-        const char *near =
-            names_have(&names, name) ? NULL : names_meant(&names, name);
-
-        unknown += near != NULL;
-        if (near)
-            doctor_find_name(doctor, path, number, name, near);
-    }
-    free(names.text);
-    return unknown;
+             "%s: %s is not here, which would read it", file, program);
+    else if (strstr(said, "ermission denied"))
+        find(doctor, UNSEEN, "settings", "ask as root", "%s", text);
+    else
+        find(doctor, WARNING, "settings",
+             "correct the line: until then the service does not start, and one "
+             "that runs keeps its settings",
+             "%s", text);
+    return false;
 }
 
 void check_settings(struct doctor *doctor)
 {
-    size_t read = 0, unknown = 0;
+    size_t there = 0, good = 0;
 
     for (size_t i = 0; i < FILES; i++) {
         CLEANUP(cleanup_free) char *path = path_in_folder(files[i].file);
-        size_t len;
-        CLEANUP(cleanup_free) char *text = doctor_read_file(path, &len);
 
-        if (!text && errno != ENOENT)
-            find(doctor, UNSEEN, "settings", "ask as root", "%s: %s", path,
-                 strerror(errno));
-        if (!text)
+        if (access(path, F_OK) != 0)
             continue;
-        read++;
-        unknown += check_settings_file(doctor, path, text, files[i].program);
+        there++;
+        good += check_settings_file(doctor, files[i].program, path);
     }
-    if (read > 0 && unknown == 0)
-        find(doctor, FINE, "settings", NULL,
-             "%zu file%s in %s, every name is known", read,
-             read == 1 ? "" : "s", doctor_settings_folder());
+    if (there > 0 && good == there)
+        find(doctor, FINE, "settings", NULL, "%zu file%s in %s, all good",
+             there, there == 1 ? "" : "s", doctor_settings_folder());
 }
 
 /* --- secrets -------------------------------------------------------------- */

@@ -96,7 +96,7 @@ static int run_check(int fd)
     const char *folder = doctor_settings_folder();
     CLEANUP(cleanup_free) char *file = NULL;
 
-    if (asprintf(&file, "%s/executor.env", folder) < 0)
+    if (asprintf(&file, "%s/executor.conf", folder) < 0)
         abort();
     bool has_file = access(file, R_OK) == 0;
     char *const argv[] = { program, check, has_file ? config : NULL, file,

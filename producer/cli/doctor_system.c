@@ -61,7 +61,7 @@ static bool is_same_disk(const char *one, const char *other)
 void check_disk(struct doctor *doctor)
 {
     CLEANUP(cleanup_free)
-    char *given = doctor_setting("executor.env", "QUERN_PACKAGES_STORE");
+    char *given = doctor_setting("executor.conf", "QUERN_PACKAGES_STORE");
     const char *store = given ? given : getenv("QUERN_PACKAGES_STORE");
     const char *temporary = getenv("TMPDIR");
     const char *folders[] = { store && *store ? store : "/var/cache/quern",
@@ -228,7 +228,7 @@ void check_unit(struct doctor *doctor)
 {
     static const struct amount_range range = { AMOUNT_TIME, 0, 0 };
     CLEANUP(cleanup_free)
-    char *given = doctor_setting("consumer.env", "QUERN_DRAIN");
+    char *given = doctor_setting("consumer.conf", "QUERN_DRAIN");
     uint64_t drain_ms = 25000, grace_ms;
     struct err err;
 

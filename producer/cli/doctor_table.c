@@ -47,7 +47,7 @@ const struct doctor_check doctor_checks[] = {
     { "walls", PART_EXECUTOR, NULL, "which walls do its boxes lack" },
     { "model", PART_MODEL, check_model, "does anybody listen at the models" },
     { "settings", PART_FILES, check_settings,
-      "does a settings file have a name that no program knows" },
+      "does each program take its settings file" },
     { "secrets", PART_FILES, check_secrets,
       "may others read a secret, has it a second line" },
     { "certificates", PART_FILES, check_certificates,

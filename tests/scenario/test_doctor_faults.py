@@ -90,7 +90,7 @@ class World:
     def settings(self, **lines):
         """A settings folder with these files."""
         for name, text in lines.items():
-            (self.folder / name.replace("_env", ".env")).write_text(text)
+            (self.folder / name.replace("_conf", ".conf")).write_text(text)
         return {"CONFIGURATION_DIRECTORY": str(self.folder)}
 
     def consumer(self, name, **settings):
@@ -439,7 +439,7 @@ def a_socket_of_another_group(world):
 
 @fault("executor", "fewer walls than demanded", "landlock")
 def an_executor_below_its_level(world):
-    settings = world.settings(executor_env="QUERN_LEVEL=watched\nQUERN_PROFILE=bare\n")
+    settings = world.settings(executor_conf="QUERN_LEVEL=watched\nQUERN_PROFILE=bare\n")
     yield called(*NO_LANDLOCK, QUERN_EXECUTOR=f"{NOWHERE}/e.sock", **settings)
 
 
@@ -492,13 +492,18 @@ def less_grace_than_drain(world):
     said.write_text("#!/bin/sh\necho LoadState=loaded\necho TimeoutStopUSec=40s\n")
     said.chmod(0o755)
     path = f"{world.folder}:{os.environ['PATH']}"
-    yield called(PATH=path, **world.settings(consumer_env="QUERN_DRAIN=2m\n"))
+    yield called(PATH=path, **world.settings(consumer_conf="QUERN_DRAIN=2m\n"))
 
 
 @fault("settings", 'there is no setting "QUERN_LEESE"; did you mean QUERN_LEASE?', "correct")
 def a_setting_that_nobody_knows(world):
-    text = "# of all consumers\nQUERN_QUEUES=default\nQUERN_LEESE=30s\nno_proxy=*\n"
-    yield called(**world.settings(consumer_env=text))
+    text = "# of all consumers\nQUERN_QUEUES=default\nQUERN_LEESE=30s\n"
+    yield called(**world.settings(consumer_conf=text))
+
+
+@fault("settings", 'QUERN_LEVEL is "wached"', "correct")
+def a_value_that_is_wrong(world):
+    yield called(**world.settings(executor_conf="QUERN_LEVEL=wached\n"))
 
 
 def secret(world, text, mode):
@@ -523,7 +528,7 @@ def a_certificate_that_ends_soon(world):
     path, key = world.folder / "tls.pem", world.folder / "tls.key"
     words = "-x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -subj /CN=x"
     openssl("req", *words.split(), "-days", 10, "-keyout", key, "-out", path)
-    yield called(**world.settings(gateway_env=f"QUERN_TLS_CERTIFICATE={path}\n"))
+    yield called(**world.settings(gateway_conf=f"QUERN_TLS_CERTIFICATE={path}\n"))
 
 
 # --- the tests
@@ -600,7 +605,7 @@ def test_a_fleet_that_is_well_has_no_fault(world, tmp_path):
     assert world.stack.run(prompt="```python\n1 + 1\n```")["status"] == "completed"
     (tmp_path / "redis_url").write_text(url + "\n")
     (tmp_path / "redis_url").chmod(0o600)
-    settings = world.settings(consumer_env="QUERN_DRAIN=20s\nOPENAI_MODEL=practice\n")
+    settings = world.settings(consumer_conf="QUERN_DRAIN=20s\nOPENAI_MODEL=practice\n")
     # In a namespace of one process nobody has a number of this host's.
     place = ["unshare", "--pid", "--fork", "--mount-proc"]
     how = called(
