@@ -1,6 +1,7 @@
 /* doctor_host.c - checks of this host: does an executor answer, with which
  * walls; does anybody listen at the addresses of models. */
 #include <errno.h>
+#include <grp.h>
 #include <jansson.h>
 #include <libgen.h>
 #include <limits.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,27 +47,22 @@ static bool ask_executor(struct doctor *doctor, int *fault)
     return true;
 }
 
-/* quern-executor beside this program, else its name, for PATH. */
-static void executor_path(char *path, size_t size)
+void doctor_program(const char *name, char *path, size_t size)
 {
     char self[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
     if (len > 0) {
         self[len] = '\0';
-        snprintf(path, size, "%s/quern-executor", dirname(self));
+        snprintf(path, size, "%s/%s", dirname(self), name);
         if (access(path, X_OK) == 0)
             return;
     }
-    snprintf(path, size, "quern-executor");
+    snprintf(path, size, "%s", name);
 }
 
-/* Runs `path --check` with its output into fd. Gives the wait status; -1: there
- * is no such program. */
-static int run_check(char *path, int fd)
+int doctor_spawn(char *const *argv, int fd)
 {
-    char check[] = "--check";
-    char *argv[] = { path, check, NULL };
     posix_spawn_file_actions_t actions;
     pid_t pid;
     int fault, status = -1;
@@ -74,15 +70,14 @@ static int run_check(char *path, int fd)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, fd, STDERR_FILENO);
-    fault = posix_spawnp(&pid, path, &actions, NULL, argv, environ);
+    fault = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     while (!fault && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return fault ? -1 : status;
 }
 
-/* Reads the last bytes of the file as text, without newlines at its end. */
-static void read_end(int fd, char *text, size_t size)
+void doctor_read_end(int fd, char *text, size_t size)
 {
     off_t end = lseek(fd, 0, SEEK_END);
     off_t start = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
@@ -91,6 +86,23 @@ static void read_end(int fd, char *text, size_t size)
     while (len > 0 && text[len - 1] == '\n')
         len--;
     text[len > 0 ? len : 0] = '\0';
+}
+
+/* `quern-executor --check`, with the settings of this host's, if any: its level
+ * is among them. */
+static int run_check(int fd)
+{
+    char program[PATH_MAX + 32], check[] = "--check", config[] = "--config";
+    const char *folder = doctor_settings_folder();
+    CLEANUP(cleanup_free) char *file = NULL;
+
+    if (asprintf(&file, "%s/executor.conf", folder) < 0)
+        abort();
+    bool has_file = access(file, R_OK) == 0;
+    char *const argv[] = { program, check, has_file ? config : NULL, file,
+                           NULL };
+    doctor_program("quern-executor", program, sizeof(program));
+    return doctor_spawn(argv, fd);
 }
 
 /* Finds the verdict in the output of --check: the last line that is not
@@ -185,12 +197,32 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
     }
 }
 
+/* The socket is there, and this user may not open it. */
+static void find_closed_socket(struct doctor *doctor, int fault)
+{
+    struct stat stat_of = { 0 };
+    bool seen = stat(greeting_socket(), &stat_of) == 0;
+    const struct group *group = seen ? getgrgid(stat_of.st_gid) : NULL;
+    char name[64], remedy[200];
+
+    snprintf(name, sizeof(name), "%s", group ? group->gr_name : "quern");
+    if (seen && !group)
+        snprintf(name, sizeof(name), "%u", (unsigned int)stat_of.st_gid);
+    snprintf(remedy, sizeof(remedy),
+             "ask as root, or put this user into the socket's group (%s); or "
+             "start quern-executor with --group, the group of its consumers",
+             name);
+    find(doctor, WARNING, "executor", remedy,
+         "this user may not ask it: %s: %s (group %s, mode %04o)",
+         greeting_socket(), strerror(fault), name,
+         (unsigned int)stat_of.st_mode & 07777);
+}
+
 /* Asks the executor that runs here. When none answers, `quern-executor --check`
  * tells whether one could box code on this host: so a wrong socket and a host
  * without walls are told apart. */
 void check_executor(struct doctor *doctor)
 {
-    char path[PATH_MAX + 32];
     char said[8192];
     CLEANUP(close_fd) int fd = -1;
     int status, fault;
@@ -198,16 +230,12 @@ void check_executor(struct doctor *doctor)
     if (ask_executor(doctor, &fault))
         return;
     if (fault == EACCES || fault == EPERM) {
-        find(doctor, WARNING, "executor",
-             "ask as root, or put this user into the socket's group (quern)",
-             "this user may not ask it: %s: %s", greeting_socket(),
-             strerror(fault));
+        find_closed_socket(doctor, fault);
         return;
     }
     fd = memfd_create("check", MFD_CLOEXEC);
-    executor_path(path, sizeof(path));
-    status = run_check(path, fd);
-    read_end(fd, said, sizeof(said));
+    status = run_check(fd);
+    doctor_read_end(fd, said, sizeof(said));
     if (status < 0)
         find(doctor, NOTE, "executor", NULL, "none on this host");
     else

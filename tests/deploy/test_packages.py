@@ -12,7 +12,7 @@ from servers import BUILD, SOURCE
 DEBIAN = os.path.join(SOURCE, "deploy", "debian")
 # What debian/rules adds to an installation.
 MADE_BY_RULES = {
-    *(f"etc/quern/{name}.env" for name in ("consumer", "deliverer", "executor", "gateway")),
+    *(f"etc/quern/{name}.conf" for name in ("consumer", "deliverer", "executor", "gateway")),
     "usr/share/bash-completion/completions/quern",
     "usr/share/fish/vendor_completions.d/quern.fish",
     "usr/share/zsh/vendor-completions/_quern",

@@ -1,4 +1,5 @@
 scenario_test(deploy/acl scenario)
+scenario_test(deploy/services scenario)
 scenario_test(deploy/readme scenario)
 scenario_test(deploy/quickstart scenario)
 scenario_test(deploy/units scenario)

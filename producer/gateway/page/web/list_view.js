@@ -157,7 +157,7 @@ function table(list, rows, press) {
           "tr",
           {},
           list.columns.map(([name, , kind], i) => h("th", { scope: "col", class: i === 0 ? "held" : kind }, t(name))),
-          acts && h("th", { scope: "col" }, t("Actions")),
+          acts && h("th", { scope: "col", class: "actions" }, t("Actions")),
         ),
       ),
       h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
