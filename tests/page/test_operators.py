@@ -106,7 +106,7 @@ def test_a_filter_without_a_field_is_seen(tab, gateway):
     tab.page.get_by_label("State", exact=True).select_option("completed")
     tab.page.get_by_role("button", name="Find").click()
     tab.see("No jobs.")
-    place = tab.page.get_by_label("place", exact=True)
+    place = tab.page.get_by_label("“place”", exact=True)
     assert place.input_value() == "later"
     place.fill("")
     tab.page.get_by_label("State", exact=True).select_option("scheduled or waiting")

@@ -900,7 +900,7 @@ def test_a_queue_is_paused_and_emptied(tab, gateway, stack):
     tab.open("queues")
     tab.page.get_by_role("button", name="Pause: full").click()
     tab.see("paused", exact=True)
-    assert gateway.json("GET", "/v1/queues/full")[1]["paused"]
+    wait_until(lambda: gateway.json("GET", "/v1/queues/full")[1]["paused"])
     tab.page.get_by_role("button", name="Resume: full").click()
     tab.page.get_by_role("button", name="Cancel what waits: full").click()
     tab.see("Cancel the 3 jobs of full that wait?")
