@@ -339,8 +339,8 @@ static void check_replay(struct doctor *doctor, struct view info)
     if (info_number(info, "aof_enabled") == 0)
         return;
     CLEANUP(cleanup_answer)
-    redisReply *answer = ASK(doctor, &err, "ACL", "DRYRUN", "default", "SET",
-                             key.text, "");
+    redisReply *answer =
+        ASK(doctor, &err, "ACL", "DRYRUN", "default", "SET", key.text, "");
     if (!answer || !answer->str)
         find(doctor, UNSEEN, "replay", NULL,
              "whether a restart reads all of the append-only file: %s",
