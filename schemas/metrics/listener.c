@@ -98,10 +98,24 @@ static enum MHD_Result on_request(void *owner,
 /* ---------------------------------------------------------------------- loop
  */
 
+static unsigned int connections(const struct listener *listener)
+{
+    return MHD_get_daemon_info(listener->daemon,
+                               MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+        ->num_connections;
+}
+
+/* At its limit libmicrohttpd stops looking for connections, and begins again in
+ * the run after the one in which one of them has ended: nothing else would call
+ * for that run. */
 static void run(struct listener *listener)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms;
-    MHD_run(listener->daemon);
+    unsigned int before;
+    do {
+        before = connections(listener);
+        MHD_run(listener->daemon);
+    } while (connections(listener) != before);
     if (MHD_get_timeout(listener->daemon, &wait_ms) == MHD_YES)
         alarm_set(listener->due, wait_ms);
     else
