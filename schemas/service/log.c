@@ -9,6 +9,8 @@
 
 #include "schemas/message/glyph.h"
 
+static unsigned long long lines_written;
+
 static long long log_now_ms(void)
 {
     struct timespec now;
@@ -47,6 +49,12 @@ static void log_write(const char *what, json_t *rest)
     /* In one call: other processes may write there, too. */
     fwrite(line.data, 1, line.len, stderr);
     json_decref(rest);
+    lines_written++;
+}
+
+unsigned long long log_lines(void)
+{
+    return lines_written;
 }
 
 void log_line(const char *what, const char *format, ...)

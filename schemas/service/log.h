@@ -18,6 +18,9 @@ void log_line(const char *what, const char *format, ...);
 void log_job_line(const char *job, const char *trace, const char *what,
                   const char *format, ...);
 
+/* Lines that were written so far. */
+unsigned long long log_lines(void);
+
 /* From now on lines are gathered, and written once in each iteration of the
  * loop, before it waits, and at a failed assertion: a busy consumer has many.
  * The caller closes turn when the loop has run out. */
