@@ -13,6 +13,7 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 #include "executor/proxy/hosts.h"
+#include "executor/warden/numbers.h"
 
 /* "no network", or "network by proxy: pypi.org, .wikipedia.org". */
 static void describe_network(const struct executor_settings *settings,
@@ -83,6 +84,29 @@ void isolation_describe(const struct executor_settings *settings,
                                            : "one user id for all boxes",
              host_parts[walls->host & (BOX_HOST_FILES | BOX_HOST_DEVICES)],
              limits, network);
+}
+
+void isolation_count(const struct executor_settings *settings,
+                     const struct walls *walls)
+{
+    bool boxed = !settings->insecure;
+    const struct {
+        const char *name;
+        bool up;
+    } rows[] = {
+        { "box", boxed },
+        { "seccomp", seccomp_available() },
+        { "landlock", walls->landlock > 0 },
+        { "watchdog", boxed && walls->proc },
+        { "memory", boxed && isolation_has(walls, CONTROLLER_MEMORY) },
+        { "processes", boxed && isolation_has(walls, CONTROLLER_PIDS) },
+        { "cpu", boxed && isolation_has(walls, CONTROLLER_CPU) },
+        { "own_users", boxed && users_count(walls->users) > 0 },
+        { "own_files", boxed && !(walls->host & BOX_HOST_FILES) },
+        { "own_devices", boxed && !(walls->host & BOX_HOST_DEVICES) },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        metric_set(NUMBER_WALLS, rows[i].up, LABELS(view_of(rows[i].name)));
 }
 
 static const char no_seccomp[] = "this kernel has no seccomp filters";
