@@ -26,6 +26,7 @@
 #include "schemas/redis/names.h"
 
 struct attempt;
+struct exporter;
 struct fleet;
 struct jobs;
 struct partitions;
@@ -66,6 +67,7 @@ struct consumer {
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
+    struct exporter *exporter; /* NULL: nobody wants to see numbers */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

@@ -7,6 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "consumer/exporter.h"
 #include "consumer/job/attempt.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
@@ -100,6 +101,7 @@ static void reload(struct consumer *consumer)
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
+    exporter_learn(consumer);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
 }
 
@@ -110,6 +112,7 @@ static void consumer_leave(struct consumer *consumer)
         consumer->jobs->on_lost(consumer, i);
     struct partitions *partitions = consumer->partitions;
     consumer->partitions = NULL;
+    exporter_close(consumer->exporter);
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
     http_free(consumer->http, NULL, NULL);
@@ -170,6 +173,7 @@ static void on_executor_state(void *owner)
 {
     struct consumer *consumer = owner;
     struct executor_absence absence;
+    exporter_heed_executor(consumer->exporter);
     if (executor_is_away(consumer->executor, &absence)) {
         log_line("claim.held", "{s:s, s:s, s:s, s:I}", "why",
                  "the executor is away", "reason", absence.word, "path",
@@ -194,6 +198,7 @@ static bool equip(struct consumer *consumer, struct err *err)
         return false;
     toolset_drop(consumer->toolset);
     consumer->toolset = toolset;
+    exporter_learn(consumer);
     return toolset_approve(toolset, consumer->settings.approval.tools,
                            consumer->mcp, err);
 }
@@ -260,7 +265,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (!consumer->slots || !consumer->http)
         abort();
-    return true;
+    return exporter_open(consumer, &consumer->exporter, err) ||
+           err_prefix(err, "--metrics");
 }
 
 static void consumer_serve(struct consumer *consumer)

@@ -2,6 +2,7 @@
 #include "consumer/settings.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "consumer/consumer.h"
 #include "consumer/conversation/links.h"
@@ -10,6 +11,7 @@
 #include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 #include "schemas/redis/rows.h"
+#include "schemas/settings/listen_place.h"
 
 #define AT(member) offsetof(struct consumer_settings, member)
 #define MIB (UINT64_C(1) << 20)
@@ -27,6 +29,18 @@ static bool check_durability(const char *text, struct err *err)
 {
     struct durability durability;
     return durability_parse(&durability, view_of(text), err);
+}
+
+static bool check_metrics(const char *text, struct err *err)
+{
+    struct listen_place place;
+    struct err wrong = { 0 };
+    if (strchr(text, ','))
+        return err_set(err, ERR_REJECT, "bad_setting", "must be one place");
+    if (*text == '\0' || listen_place_read(&text, &place, &wrong))
+        return true;
+    *err = wrong;
+    return false;
 }
 
 static const struct setting rows[] = {
@@ -74,6 +88,17 @@ static const struct setting rows[] = {
       .value = "NAME",
       .check = consumer_check_name,
       .about = "The name of this consumer, by which operators drain it." },
+    { .name = "metrics",
+      .type = SETTING_TEXT,
+      .offset = AT(metrics),
+      .normal = "",
+      .value = "PLACE",
+      .check = check_metrics,
+      .about =
+          "Where /metrics (for Prometheus), /livez and /readyz are answered: "
+          "127.0.0.1:9464 or unix:/path. Whoever reaches it reads, without "
+          "a key, names of queues, models and tools, and what they do and "
+          "cost." },
     { .name = "slots",
       .type = SETTING_NUMBER,
       .offset = AT(slots),

@@ -95,8 +95,9 @@ struct consumer_settings {
     struct result_settings result;
     struct session_settings session;
 
-    char *queues; /* comma-separated, the most urgent first */
-    char *name;   /* of this consumer; made up when empty */
+    char *queues;  /* comma-separated, the most urgent first */
+    char *name;    /* of this consumer; made up when empty */
+    char *metrics; /* place to listen at; "": nowhere */
     char *executor;
     char *prompts;       /* folder, see ask.h */
     uint64_t partitions; /* 0: as the fleet has them */

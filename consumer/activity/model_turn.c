@@ -9,6 +9,7 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"
+#include "consumer/numbers.h"
 #include "consumer/queue/fleet.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
@@ -91,9 +92,22 @@ struct event_data turn_reasoning_event(struct model_turn *turn)
                                 .item = turn->reasoning_item };
 }
 
+/* The first piece of the reply. */
+static void hear(struct model_turn *turn)
+{
+    const struct attempt *attempt = turn->activity.attempt;
+    if (turn->heard)
+        return;
+    turn->heard = true;
+    metric_observe(NUMBER_MODEL_FIRST_TOKEN,
+                   (double)(attempt_now_ms(attempt) - turn->asked_ms) / 1000,
+                   LABELS(view_of(attempt->endpoint->name)));
+}
+
 static void on_text(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
+    hear(turn);
     struct event_data about = turn_message_event(turn);
     progress_text(&turn->activity.attempt->progress, "message.delta", &about,
                   text);
@@ -103,6 +117,7 @@ static void on_text(void *owner, struct view text)
 static void on_reasoning(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
+    hear(turn);
     struct event_data about = turn_reasoning_event(turn);
     progress_text(&turn->activity.attempt->progress, "reasoning.delta", &about,
                   text);
@@ -110,6 +125,7 @@ static void on_reasoning(void *owner, struct view text)
 
 static void on_call(void *owner, struct view tool)
 {
+    hear(owner);
     early_session_call(owner, tool);
 }
 
@@ -139,6 +155,58 @@ static uint64_t function_item(struct model_turn *turn, const json_t *message)
     return 0;
 }
 
+/* ---------------------------------------------------------------- counting */
+
+static void count_tokens(struct view endpoint, const char *name, uint64_t count)
+{
+    metric_add(NUMBER_MODEL_TOKENS, (double)count,
+               LABELS(endpoint, view_of(name)));
+}
+
+static void count_usage(const struct model_turn *turn,
+                        const struct usage *usage)
+{
+    struct view endpoint = view_of(turn->activity.attempt->endpoint->name);
+    count_tokens(endpoint, "input", usage->input_tokens);
+    count_tokens(endpoint, "output", usage->output_tokens);
+    count_tokens(endpoint, "cache_read", usage->cached_tokens);
+    count_tokens(endpoint, "cache_write", usage->cache_write_tokens);
+    count_tokens(endpoint, "estimated", usage->uncounted_tokens);
+    metric_add(NUMBER_MODEL_COST, (double)usage->cost / 1e6, LABELS(endpoint));
+}
+
+/* NULL: a reply came. */
+static const char *request_outcome(const struct model_failure *failure)
+{
+    if (!failure)
+        return "ok";
+    if (failure->late)
+        return "timeout";
+    if (failure->http_status == 429)
+        return "rate_limited";
+    if (failure->http_status == 503 || failure->http_status == 529)
+        return "overloaded";
+    if (strcmp(failure->why.code, "model_cut") == 0)
+        return "cut";
+    return strcmp(failure->why.code, "model_refused") == 0 ? "refused"
+                                                           : "error";
+}
+
+static void count_request(const struct model_turn *turn,
+                          const struct model_failure *failure)
+{
+    const struct attempt *attempt = turn->activity.attempt;
+    struct view endpoint = view_of(attempt->endpoint->name);
+    double took_s = (double)(attempt_now_ms(attempt) - turn->asked_ms) / 1000;
+    metric_add(NUMBER_MODEL_REQUESTS, 1,
+               LABELS(endpoint, view_of(request_outcome(failure))));
+    if (!failure)
+        metric_observe(NUMBER_MODEL_REQUEST, took_s, LABELS(endpoint));
+}
+
+/* ----------------------------------------------------------- what came of it
+ */
+
 /* The reply is gone after this call: so its record is composed at once, and
  * written in RECORDING. */
 void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
@@ -164,6 +232,7 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
         .function_item = function_item(turn, read),
     };
     struct err err;
+    count_usage(turn, &record.usage);
     turn->message_item = record.item;
     turn->spent = spend_settle(turn, &record.usage);
     turn->usage = (struct model_usage){
@@ -193,8 +262,13 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
 
 void turn_count(struct model_turn *turn, enum endpoint_count what)
 {
-    fleet_endpoints_count(shared_of(turn), turn->activity.attempt->endpoint,
-                          what);
+    const struct model_endpoint *endpoint = turn->activity.attempt->endpoint;
+    struct view name = view_of(endpoint->name);
+    fleet_endpoints_count(shared_of(turn), endpoint, what);
+    if (what == COUNT_PAID_TWICE)
+        metric_add(NUMBER_MODEL_PAID_TWICE, 1, LABELS(name));
+    else if (what == COUNT_RECOVERED)
+        metric_add(NUMBER_MODEL_RECOVERED, 1, LABELS(name));
 }
 
 /* The endpoint wants to be left alone: other consumers must know. */
@@ -266,6 +340,7 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 {
     struct model_turn *turn = owner;
     early_session_end(turn);
+    count_request(turn, failure);
     turn_tell_endpoint(turn, failure);
     turn->failure = (struct model_failure){ 0 };
     if (failure)
@@ -393,6 +468,7 @@ static enum pace enter_refusing(void *owner)
     if (books) {
         refusal.model = view_of(attempt->endpoint->name);
         refusal.usage = spend_failure(turn);
+        count_usage(turn, &refusal.usage);
     }
     if (!journal_encode(&refusal, &bytes, &err))
         return activity_fail(&turn->activity, &err);
@@ -653,6 +729,7 @@ static enum pace request(struct model_turn *turn)
         return ask_anew(turn, false);
     }
     turn->asked_ms = attempt_now_ms(attempt);
+    turn->heard = false;
     turn_count(turn, COUNT_CALLS);
     model_call_start(turn->call);
     return WAIT;

@@ -1,9 +1,12 @@
 /* finish.c - an attempt's end: the session saved and the result written, or the
  * job put back into its queue. */
+#include <string.h>
+
 #include "consumer/activity/recall.h"
 #include "consumer/blob.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
+#include "consumer/numbers.h"
 #include "consumer/python/record.h"
 #include "schemas/service/log.h"
 
@@ -178,10 +181,33 @@ enum pace enter_finishing(void *owner)
     return WAIT;
 }
 
+static void count_end(const struct attempt *attempt)
+{
+    static const char *const limits[][2] = {
+        { "turn_limit", "turns" },
+        { "token_limit", "tokens" },
+        { "cost_limit", "cost" },
+        { "deadline_exceeded", "deadline" },
+    };
+    const struct origin *origin = &attempt->origin;
+    const char *code = attempt->ending.why.code;
+    struct view queue = origin->facts.queue;
+    struct view outcome = view_of(job_state_names[attempt->ending.status]);
+    uint64_t ms = attempt_now_ms(attempt) - origin->started_ms;
+    metric_add(NUMBER_JOBS_FINISHED, 1,
+               LABELS(queue, outcome, view_of(*code ? code : "none")));
+    metric_observe(NUMBER_JOB_DURATION, (double)ms / 1000,
+                   LABELS(queue, outcome));
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (strcmp(code, limits[i][0]) == 0)
+            metric_add(NUMBER_LIMITS_HIT, 1, LABELS(view_of(limits[i][1])));
+}
+
 enum pace step_finished(void *owner)
 {
     struct attempt *attempt = owner;
     const struct job_outcome *ending = &attempt->ending;
+    count_end(attempt);
     log_job_line(ATTEMPT_LOG(attempt), "job.finished",
                  "{s:s, s:s, s:s, s:I, s:I}", "status",
                  job_state_names[ending->status], "code", ending->why.code,
@@ -213,10 +239,21 @@ enum pace enter_releasing(void *owner)
     return hand_back(attempt, &command);
 }
 
+static struct view why_released(const struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    struct executor_absence absence;
+    if (consumer->mode != MODE_SERVING)
+        return VIEW("drain");
+    return executor_is_away(consumer->executor, &absence) ? VIEW("executor")
+                                                          : VIEW("session");
+}
+
 enum pace step_released(void *owner)
 {
     struct attempt *attempt = owner;
     log_job_line(ATTEMPT_LOG(attempt), "job.released", "{}");
+    metric_add(NUMBER_JOBS_HANDED_BACK, 1, LABELS(why_released(attempt)));
     return machine_go(&attempt->machine, ENDED);
 }
 
@@ -255,5 +292,8 @@ enum pace step_parked(void *owner)
     struct attempt *attempt = owner;
     log_job_line(ATTEMPT_LOG(attempt), "job.parked", "{s:I}", "wait_ms",
                  (json_int_t)attempt->retries.wait_ms);
+    metric_add(NUMBER_JOBS_HANDED_BACK, 1,
+               LABELS(attempt->approval.call ? VIEW("approval")
+                                             : attempt->retries.reason));
     return machine_go(&attempt->machine, ENDED);
 }

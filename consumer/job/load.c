@@ -16,6 +16,7 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
+#include "consumer/numbers.h"
 #include "schemas/redis/blob.h"
 #include "schemas/service/log.h"
 
@@ -161,6 +162,7 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
                  (json_int_t)attempt->origin.epoch, "records",
                  (json_int_t)start->records, "queued_ms",
                  (json_int_t)attempt->origin.queued_ms);
+    metric_add(NUMBER_JOBS_STARTED, 1, LABELS(attempt->origin.facts.queue));
     if (start->cancel)
         attempt->stop = STOP_CANCEL; /* the first step ends it */
     else if (consumer->mode != MODE_SERVING)
@@ -533,12 +535,26 @@ static void on_earlier(void *owner, const redisReply *reply,
     attempt_stop(attempt, STOP_FAULT);
 }
 
+/* A job that was handed back before its first record counts once more. */
+static void count_wait(const struct attempt *attempt)
+{
+    const struct origin *origin = &attempt->origin;
+    uint64_t due_ms = since(origin->facts.now, attempt->job.not_before);
+    bool is_scheduled = attempt->job.not_before > 0;
+    uint64_t wait_ms =
+        is_scheduled && due_ms < origin->queued_ms ? due_ms : origin->queued_ms;
+    if (origin->number == 1 && origin->record_count == 0)
+        metric_observe(NUMBER_JOB_WAIT, (double)wait_ms / 1000,
+                       LABELS(origin->facts.queue));
+}
+
 enum pace step_loading(void *owner)
 {
     struct attempt *attempt = owner;
     struct err err;
     if (!load_read_job(attempt, &err))
         return cannot_load(attempt, &err);
+    count_wait(attempt);
     if (attempt->job.earlier.len == 0)
         return load_rest(attempt);
     blob_get(&attempt->store, &attempt->consumer->names, attempt->job.earlier,

@@ -96,6 +96,9 @@ struct breaker {
     struct rate rate;  /* what is left of its limits */
 };
 
+/* It has failed so often that only probes are sent. */
+bool breaker_is_open(const struct breaker *breaker);
+
 /* Asks for one request. Returns how many ms the endpoint is to be left alone.
  * 0: it may be asked now; then its outcome must be told by one of the three
  * functions below, or a probe would block the endpoint for ever. */

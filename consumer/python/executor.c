@@ -67,6 +67,7 @@ struct executor {
     char isolation[512];
     char libraries[MAX_LIBRARIES_BYTES + 1];
     uint64_t backoff_ms;
+    bool counts;                   /* as the welcome has it */
     bool off;                      /* the path is EXECUTOR_NONE */
     const char *word;              /* why it is away; NULL: it is ready */
     char reason[128];              /* the same as a sentence */
@@ -321,6 +322,7 @@ static void on_welcome(struct executor *executor, const struct frame *frame)
              VIEW_ARG(frame->isolation));
     snprintf(executor->libraries, sizeof(executor->libraries), "%.*s",
              VIEW_ARG(frame->libraries));
+    executor->counts = frame->counts;
     alarm_stop(executor->alarm);
     executor->backoff_ms = BACKOFF_MIN_MS;
     executor->word = NULL;
@@ -499,6 +501,11 @@ void executor_notify(struct executor *executor, void (*on_state)(void *owner),
 bool executor_is_ready(const struct executor *executor)
 {
     return executor->machine.state == READY;
+}
+
+bool executor_counts(const struct executor *executor)
+{
+    return executor->machine.state == READY && executor->counts;
 }
 
 const char *executor_libraries(const struct executor *executor)

@@ -60,6 +60,8 @@ const char *executor_isolation(const struct executor *executor);
 /* What code may import there, separated by commas; "" before the first contact.
  */
 const char *executor_libraries(const struct executor *executor);
+/* It is ready, and answers FRAME_NUMBERS: older executors do not. */
+bool executor_counts(const struct executor *executor);
 /* Accepts NULL. Nothing is called any more, not even open requests. */
 void executor_free(struct executor *executor);
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
+#include "consumer/numbers.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/store.h"
 #include "schemas/redis/backoff.h"
@@ -143,6 +145,15 @@ static void make_groups(struct intake *intake)
     }
 }
 
+/* Proof that jobs would come: Redis has answered a take or read. */
+static void note_take(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    metric_set(NUMBER_LAST_TAKE, (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+               NO_LABELS);
+}
+
 /* ---------------------------------------------------------------- taking */
 
 /* The first count of them were named in a take that Redis has answered. */
@@ -206,6 +217,7 @@ static void on_taken(void *owner, const redisReply *reply,
         end_take(intake);
     } else {
         intake->take_heals = 0;
+        note_take();
         set_refused(intake, WANTED_JOBS, false);
         if (count > 0) /* jobs come although Redis refuses the read */
             set_refused(intake, WANTED_ENTRIES, false);
@@ -312,6 +324,7 @@ static void on_entries(void *owner, const redisReply *reply,
         heal_later(intake, &intake->read_heals, reply->str);
     } else if (reply) {
         intake->read_heals = 0;
+        note_take();
         set_refused(intake, WANTED_ENTRIES, false);
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
@@ -365,6 +378,23 @@ bool intake_is_well(struct intake *intake)
     intake->rounds_seen = intake->rounds;
     return intake->refused == 0 &&
            (went_round || !intake->asked || !link_is_ready(intake->link));
+}
+
+bool intake_serves(const struct intake *intake, struct err *err)
+{
+    unsigned int number = intake->partition->number;
+    if (!link_is_ready(intake->link))
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "no connection to Redis to take jobs of partition %u by",
+                       number);
+    if (intake->refused != 0)
+        return err_set(err, ERR_REJECT, "redis_refused",
+                       "Redis refuses to give jobs of partition %u", number);
+    return !intake->healing ||
+           err_set(err, ERR_RETRY, "redis_unavailable",
+                   "Redis could not give jobs of partition %u just now; the "
+                   "consumer asks again soon",
+                   number);
 }
 
 /* ------------------------------------------------------------------ life */

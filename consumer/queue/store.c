@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer/numbers.h"
 #include "consumer/queue/ledger.h"
 #include "schemas/redis/info.h"
 #include "schemas/redis/reply.h"
@@ -137,11 +138,28 @@ static void pop(struct store *store)
         store->last = NULL;
 }
 
+/* What a write calls: "journal" of quern_v1_journal. */
+static struct view store_function(const struct write *write)
+{
+    const struct command *command = &write->command;
+    if (write->kind == END)
+        return VIEW("finish");
+    struct view name = command->argc < 2 ? VIEW("")
+                                         : (struct view){ command->argv[1],
+                                                          command->argvlen[1] };
+    size_t prefix = strlen("quern_v1_");
+    return view_starts(name, "quern_v1_")
+               ? (struct view){ name.data + prefix, name.len - prefix }
+               : name;
+}
+
 /* The next write is sent only after the sender was told: an attempt that has
  * lost its job drops what waits. It may also finish the store, and then
  * write->store is NULL. */
 static void store_refuse(struct write *write, const struct err *err)
 {
+    if (strcmp(err->code, "stale") == 0)
+        metric_add(NUMBER_WRITES_FENCED, 1, LABELS(store_function(write)));
     if (write->done)
         write->done(write->owner, NULL, err);
     struct store *store = write->store;
@@ -172,6 +190,7 @@ static void store_settle(struct write *write, const redisReply *reply,
             return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else another write has logged it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
+        metric_add(NUMBER_STEPS_RETRIED, 1, LABELS(VIEW("store")));
         retry_later(write->control);
         return;
     }
