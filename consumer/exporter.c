@@ -190,7 +190,9 @@ static void on_asking(void *owner)
     struct executor *executor = exporter->consumer->executor;
     struct frame frame = { .type = FRAME_NUMBERS };
     alarm_set(exporter->asking, EXECUTOR_MS);
-    if (exporter->ref == 0 && executor_counts(executor))
+    if (!executor_counts(executor))
+        buf_clear(&exporter->executor);
+    else if (exporter->ref == 0)
         exporter->ref = executor_ask(executor, &frame, on_numbers, exporter);
 }
 

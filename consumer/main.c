@@ -256,7 +256,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools.file, err) ||
         !mcp_load(consumer->mcp, settings->tools.file, err) ||
-        !equip(consumer, err))
+        !equip(consumer, err) ||
+        !exporter_open(consumer, &consumer->exporter, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
@@ -265,8 +266,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (!consumer->slots || !consumer->http)
         abort();
-    return exporter_open(consumer, &consumer->exporter, err) ||
-           err_prefix(err, "--metrics");
+    return true;
 }
 
 static void consumer_serve(struct consumer *consumer)

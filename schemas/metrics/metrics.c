@@ -325,7 +325,7 @@ static void write_number(struct buf *out, double value)
     if (value == floor(value) && fabs(value) < 9007199254740992.0)
         buf_printf(out, "%.0f", value);
     else
-        buf_printf(out, "%.9g", value);
+        buf_printf(out, "%.15g", value); /* a time in ms has 13 digits */
 }
 
 /* A value may hold any UTF-8; what is none is shown as "?". */

@@ -36,8 +36,10 @@ JOBS = [
     {"kind": "code", "cells": ["1 / 0"]},
     {"kind": "code", "cells": ["while True: pass"], "limits": {"cell_ms": 100}},
     {"kind": "code", "cells": ["import os; os._exit(1)"]},
+    # Stopped while the model is asked, as is one more, which is cancelled.
     {"prompt": "slow", "limits": {"deadline_ms": 1500}},
 ]
+STOPPED = 2
 # What comes of their cells: two of "endless" are ok as well.
 CELLS = {"ok": 4, "error": 1, "timeout": 1, "crashed": 1}
 
@@ -98,14 +100,13 @@ def check_jobs(numbers, results):
 
 def check_models(numbers, results, counts):
     asked = {outcome: value for (_, outcome), value in numbers.of("model_requests_total").items()}
-    given_up = 2  # those of "slow"
-    assert sum(asked.values()) == counts["total"] - given_up
+    assert sum(asked.values()) == counts["total"] - STOPPED
     assert asked["rate_limited"] == asked["error"] == 1 < asked["ok"], asked
     assert numbers["model_request_seconds_count", "default"] == asked["ok"]
     assert numbers["model_first_token_seconds_count", "default"] == asked["ok"]
     assert positive(numbers, "steps_retried_total") == {("model",): 1}
     usage = Counter()
-    for result in results:
+    for result in results[:-STOPPED]:  # results count what these may have cost
         usage.update({k: v for k, v in result.get("usage", {}).items() if isinstance(v, int)})
     for kind in ("input", "output"):
         assert numbers["model_tokens_total", "default", kind] == usage[f"{kind}_tokens"] > 0
@@ -147,7 +148,7 @@ def test_the_executors_numbers_are_what_happened(stack):
     numbers = scrape(consumer.port)
     assert numbers["cell_seconds_count",] == sum(CELLS.values())
     rolled_back = positive(numbers, "rollbacks_total")
-    assert rolled_back == {("timeout",): 1, ("crashed",): 1}
+    assert rolled_back == {("crashed",): 1}  # the one that was late heeded the interrupt
     assert numbers["session_start_seconds_count", "ready"] > 0
     assert numbers["sessions", "busy"] == 0
     walls = numbers.of("wall_up")
