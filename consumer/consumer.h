@@ -29,7 +29,6 @@ struct attempt;
 struct fleet;
 struct jobs;
 struct partitions;
-struct consumer_numbers;
 struct reloader;
 struct sentinel;
 struct service;
@@ -70,7 +69,6 @@ struct consumer {
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
     struct reloader *reloader;
-    struct consumer_numbers *numbers; /* NULL: nobody reads them */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

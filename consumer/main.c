@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "consumer/job/attempt.h"
-#include "consumer/numbers.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
@@ -124,7 +123,6 @@ static void on_reloaded(void *owner)
     else
         log_line("models.refused", "{s:s}", "why", err.text);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
-    numbers_configured(consumer->numbers);
     watch_models(consumer);
 }
 
@@ -145,7 +143,6 @@ static void consumer_leave(struct consumer *consumer)
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
     reloader_free(consumer->reloader);
-    numbers_close(consumer->numbers);
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
@@ -237,7 +234,6 @@ static void on_tools_changed(void *owner)
     struct err err;
     if (!equip(owner, &err))
         log_line("tools.refused", "{s:s}", "why", err.text);
-    numbers_configured(((struct consumer *)owner)->numbers);
 }
 
 /* Jobs that are taken before the servers have answered would miss tools. */
@@ -304,8 +300,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
                       consumer->tool_host.reader != NULL, err) ||
         !catalog_load(&consumer->catalog, settings->tools.file, err) ||
         !mcp_load(consumer->mcp, settings->tools.file, err) ||
-        !equip(consumer, err) ||
-        !numbers_open(&consumer->numbers, consumer, err))
+        !equip(consumer, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);

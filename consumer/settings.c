@@ -12,7 +12,6 @@
 #include "schemas/redis/rows.h"
 #include "schemas/service/log_row.h"
 #include "schemas/service/reloader.h"
-#include "schemas/settings/listen_place.h"
 
 #define AT(member) offsetof(struct consumer_settings, member)
 #define MIB (UINT64_C(1) << 20)
@@ -120,15 +119,6 @@ static const struct setting rows[] = {
                "compared with --drain. 0: not known." },
     LOG_LEVEL_ROW(AT(log_level)),
     RELOAD_ROW(AT(reload_ms)),
-    { .name = "metrics",
-      .type = SETTING_TEXT,
-      .offset = AT(metrics),
-      .normal = "",
-      .value = "PLACE",
-      .check = listen_place_check,
-      .about = "Where /metrics (for Prometheus), /livez and /readyz are "
-               "answered without a key: a numeric address with a port "
-               "(127.0.0.1:9464) or unix:/path." },
     { .name = "deadline",
       .type = SETTING_TIME,
       .offset = AT(limits.deadline_ms),

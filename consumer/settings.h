@@ -106,7 +106,6 @@ struct consumer_settings {
     uint64_t drain_ms;    /* how long jobs may take to end in a drain */
     int log_level;        /* enum log_severity */
     uint64_t reload_ms;
-    char *metrics; /* a place, see listen_place.h; "": none */
     uint64_t grace_ms;
     uint64_t redis_ms; /* for the answer to a command */
 };

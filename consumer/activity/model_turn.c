@@ -9,7 +9,6 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/conversation/window.h"
 #include "consumer/model/reply_json.h"
-#include "consumer/numbers.h"
 #include "consumer/queue/fleet.h"
 #include "schemas/message/glyph.h"
 #include "schemas/message/limits.h"
@@ -92,20 +91,9 @@ struct event_data turn_reasoning_event(struct model_turn *turn)
                                 .item = turn->reasoning_item };
 }
 
-static void count_first(struct model_turn *turn)
-{
-    const struct attempt *attempt = turn->activity.attempt;
-    uint64_t took_ms = attempt_now_ms(attempt) - turn->asked_ms;
-    if (!turn->heard)
-        metric_observe(MODEL_FIRST_TOKEN, (double)took_ms / 1000,
-                       LABELS(view_of(attempt->endpoint->name)));
-    turn->heard = true;
-}
-
 static void on_text(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    count_first(turn);
     struct event_data about = turn_message_event(turn);
     progress_text(&turn->activity.attempt->progress, "message.delta", &about,
                   text);
@@ -115,7 +103,6 @@ static void on_text(void *owner, struct view text)
 static void on_reasoning(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    count_first(turn);
     struct event_data about = turn_reasoning_event(turn);
     progress_text(&turn->activity.attempt->progress, "reasoning.delta", &about,
                   text);
@@ -152,34 +139,6 @@ static uint64_t function_item(struct model_turn *turn, const json_t *message)
     return 0;
 }
 
-static void count_tokens(struct view endpoint, const char *which,
-                         uint64_t tokens)
-{
-    metric_add(MODEL_TOKENS, (double)tokens, LABELS(endpoint, view_of(which)));
-}
-
-/* One request has ended; usage: of its reply, or of what it has cost. */
-static void count_request(const struct model_turn *turn, const char *outcome)
-{
-    const struct attempt *attempt = turn->activity.attempt;
-    struct view endpoint = view_of(attempt->endpoint->name);
-    uint64_t took_ms = attempt_now_ms(attempt) - turn->asked_ms;
-    metric_add(MODEL_REQUESTS, 1, LABELS(endpoint, view_of(outcome)));
-    metric_observe(MODEL_SECONDS, (double)took_ms / 1000, LABELS(endpoint));
-}
-
-static void count_usage(const struct model_turn *turn,
-                        const struct usage *usage)
-{
-    struct view endpoint = view_of(turn->activity.attempt->endpoint->name);
-    count_tokens(endpoint, "input", usage->input_tokens);
-    count_tokens(endpoint, "output", usage->output_tokens);
-    count_tokens(endpoint, "cached", usage->cached_tokens);
-    count_tokens(endpoint, "cache_write", usage->cache_write_tokens);
-    count_tokens(endpoint, "uncounted", usage->uncounted_tokens);
-    metric_add(MODEL_COST, (double)usage->cost / 1e6, LABELS(endpoint));
-}
-
 /* The reply is gone after this call: so its record is composed at once, and
  * written in RECORDING. */
 void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
@@ -207,7 +166,6 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
     struct err err;
     turn->message_item = record.item;
     turn->spent = spend_settle(turn, &record.usage);
-    count_usage(turn, &record.usage);
     turn->usage = (struct model_usage){
         .name = record.model,
         .input_tokens = record.usage.input_tokens,
@@ -235,11 +193,6 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
 
 void turn_count(struct model_turn *turn, enum endpoint_count what)
 {
-    struct view endpoint = view_of(turn->activity.attempt->endpoint->name);
-    if (what == COUNT_PAID_TWICE)
-        metric_add(MODEL_PAID_TWICE, 1, LABELS(endpoint));
-    else if (what == COUNT_RECOVERED)
-        metric_add(MODEL_RECOVERED, 1, LABELS(endpoint));
     fleet_endpoints_count(shared_of(turn), turn->activity.attempt->endpoint,
                           what);
 }
@@ -314,7 +267,6 @@ static void on_model_done(void *owner, const struct model_reply *reply,
     struct model_turn *turn = owner;
     early_session_end(turn);
     turn_tell_endpoint(turn, failure);
-    count_request(turn, failure ? failure->why.code : "ok");
     turn->failure = (struct model_failure){ 0 };
     if (failure)
         turn->failure = *failure;
@@ -441,7 +393,6 @@ static enum pace enter_refusing(void *owner)
     if (books) {
         refusal.model = view_of(attempt->endpoint->name);
         refusal.usage = spend_failure(turn);
-        count_usage(turn, &refusal.usage);
     }
     if (!journal_encode(&refusal, &bytes, &err))
         return activity_fail(&turn->activity, &err);
@@ -702,7 +653,6 @@ static enum pace request(struct model_turn *turn)
         return ask_anew(turn, false);
     }
     turn->asked_ms = attempt_now_ms(attempt);
-    turn->heard = false;
     turn_count(turn, COUNT_CALLS);
     model_call_start(turn->call);
     return WAIT;

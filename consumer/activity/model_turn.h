@@ -97,7 +97,6 @@ struct model_turn {
                                               part has not begun */
     struct early_session early_session;
     uint64_t asked_ms; /* when the request was sent, by the loop's clock */
-    bool heard;        /* something of its reply has come */
 };
 
 /* NULL: the activity is another one, or over. */

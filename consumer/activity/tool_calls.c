@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "consumer/conversation/observation.h"
-#include "consumer/numbers.h"
 #include "consumer/tools/tool.h"
 
 enum {
@@ -174,8 +173,6 @@ static void write_result(struct tool_use *use)
                   : failed                  ? VIEW("error")
                                             : VIEW("ok");
     data.ms = record.ms;
-    metric_add(TOOL_CALLS, 1, LABELS(record.tool, data.status));
-    metric_observe(TOOL_SECONDS, (double)record.ms / 1000, LABELS(record.tool));
     tool_use_write_record(use, &record, "tool.completed", &data, on_result);
 }
 

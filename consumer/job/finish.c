@@ -4,7 +4,6 @@
 #include "consumer/blob.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
-#include "consumer/numbers.h"
 #include "consumer/python/record.h"
 #include "schemas/service/log.h"
 
@@ -189,13 +188,6 @@ enum pace step_finished(void *owner)
                  "why", ending->why.text, "turns",
                  (json_int_t)attempt->conversation.turn, "ms",
                  (json_int_t)ending->total_ms);
-    struct view queue = attempt->origin.facts.queue;
-    struct view outcome = view_of(job_state_names[ending->status]);
-    struct view reason = view_of(ending->why.code);
-    metric_add(JOBS_FINISHED, 1,
-               LABELS(queue, outcome, reason.len > 0 ? reason : VIEW("none")));
-    metric_observe(JOB_DURATION, (double)ending->total_ms / 1000,
-                   LABELS(queue, outcome));
     return machine_go(&attempt->machine, ENDED);
 }
 
@@ -225,8 +217,6 @@ enum pace step_released(void *owner)
 {
     struct attempt *attempt = owner;
     log_job_line(ATTEMPT_LOG(attempt), "job.released", "{}");
-    if (attempt->fault.kind == ERR_NONE)
-        metric_add(JOBS_HANDED_BACK, 1, LABELS(VIEW("drain")));
     return machine_go(&attempt->machine, ENDED);
 }
 

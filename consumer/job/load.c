@@ -16,7 +16,6 @@
 #include "consumer/conversation/tools.h"
 #include "consumer/job/attempt.h"
 #include "consumer/job/wait.h"
-#include "consumer/numbers.h"
 #include "schemas/redis/blob.h"
 #include "schemas/service/log.h"
 
@@ -162,7 +161,6 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
                  (json_int_t)attempt->origin.epoch, "records",
                  (json_int_t)start->records, "queued_ms",
                  (json_int_t)attempt->origin.queued_ms);
-    metric_add(JOBS_STARTED, 1, LABELS(attempt->origin.facts.queue));
     if (start->cancel)
         attempt->stop = STOP_CANCEL; /* the first step ends it */
     else if (consumer->mode != MODE_SERVING)
@@ -342,18 +340,6 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
     return attempt->job.kind != JOB_CONVERSATION || add_functions(attempt, err);
 }
 
-/* Of the first attempt, from when the job was due. */
-static void count_wait(const struct attempt *attempt)
-{
-    const struct origin *origin = &attempt->origin;
-    uint64_t due = origin->facts.now - origin->queued_ms;
-    if (attempt->job.not_before > due)
-        due = attempt->job.not_before;
-    if (origin->number == 1)
-        metric_observe(JOB_WAIT, (double)since(origin->facts.now, due) / 1000,
-                       LABELS(origin->facts.queue));
-}
-
 static bool load_read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
@@ -361,7 +347,6 @@ static bool load_read_job(struct attempt *attempt, struct err *err)
                     buf_view(&attempt->origin.body), &attempt->arena, err) ||
         !facts_match(&attempt->origin.facts, job, err))
         return false;
-    count_wait(attempt);
     decide_upload(job, &attempt->consumer->prompts, &attempt->arena);
     return true;
 }

@@ -360,7 +360,7 @@ uint64_t rate_used(struct rate *rate, const struct rate_use *use,
 
 /* ------------------------------------------------------------- the breaker */
 
-bool breaker_is_open(const struct breaker *breaker)
+static bool is_open(const struct breaker *breaker)
 {
     return breaker->failures >= BREAKER_FAILURES;
 }
@@ -372,13 +372,13 @@ static uint64_t breaker_ask_counting(struct breaker *breaker, bool counts,
 
     if (breaker->until_ms > now_ms + wait)
         wait = breaker->until_ms - now_ms;
-    if (wait == 0 && breaker_is_open(breaker) && breaker->probing)
+    if (wait == 0 && is_open(breaker) && breaker->probing)
         wait = BREAKER_REST_MS / 4; /* the probe should have ended by then */
     /* Last, because it counts the request when it lets it pass. */
     if (wait == 0 && counts)
         wait = rate_ask(&breaker->rate, now_ms);
     if (wait == 0)
-        breaker->probing = breaker_is_open(breaker);
+        breaker->probing = is_open(breaker);
     return wait;
 }
 
@@ -405,7 +405,7 @@ void breaker_failed(struct breaker *breaker, uint64_t now_ms)
 
     breaker->failures++;
     breaker->probing = false;
-    if (!breaker_is_open(breaker))
+    if (!is_open(breaker))
         return;
     for (unsigned i = BREAKER_FAILURES;
          i < breaker->failures && rest < BREAKER_MOST_MS; i++)

@@ -103,9 +103,6 @@ uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms);
 /* The same for fetching a kept reply, which does not count for its limits. */
 uint64_t breaker_ask_kept(struct breaker *breaker, uint64_t now_ms);
 
-/* Whether it has failed so often that it is left alone, or probed. */
-bool breaker_is_open(const struct breaker *breaker);
-
 void breaker_well(struct breaker *breaker);
 void breaker_failed(struct breaker *breaker, uint64_t now_ms);
 /* The request was given up before it had an outcome. */

@@ -65,7 +65,6 @@ struct executor {
     size_t room; /* of requests */
     struct executor_watch *watches;
     char isolation[512];
-    size_t lacks; /* walls that its boxes have not */
     char libraries[MAX_LIBRARIES_BYTES + 1];
     uint64_t backoff_ms;
     bool off;                      /* the path is EXECUTOR_NONE */
@@ -322,7 +321,6 @@ static void on_welcome(struct executor *executor, const struct frame *frame)
              VIEW_ARG(frame->isolation));
     snprintf(executor->libraries, sizeof(executor->libraries), "%.*s",
              VIEW_ARG(frame->libraries));
-    executor->lacks = frame->lacks.count;
     alarm_stop(executor->alarm);
     executor->backoff_ms = BACKOFF_MIN_MS;
     executor->word = NULL;
@@ -506,11 +504,6 @@ bool executor_is_ready(const struct executor *executor)
 const char *executor_libraries(const struct executor *executor)
 {
     return executor->libraries;
-}
-
-size_t executor_lacks(const struct executor *executor)
-{
-    return executor->lacks;
 }
 
 const char *executor_isolation(const struct executor *executor)

@@ -56,7 +56,6 @@ bool executor_is_away(const struct executor *executor,
 void executor_notify(struct executor *executor, void (*on_state)(void *owner),
                      void *owner);
 /* The executor's walls, in its own words; "" before the first contact. */
-size_t executor_lacks(const struct executor *executor); /* walls */
 const char *executor_isolation(const struct executor *executor);
 /* What code may import there, separated by commas; "" before the first contact.
  */

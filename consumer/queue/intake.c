@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
-#include "consumer/numbers.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/store.h"
 #include "schemas/redis/backoff.h"
@@ -49,7 +47,6 @@ struct intake {
     struct intake_events events;
     void *owner;
     struct link *link;
-    uint64_t asked_ns; /* when the take was sent */
     /* While the link is ready: the end of healing. While it is not: the end of
      * the leases of what a lost take may have started. */
     struct alarm *alarm;
@@ -185,14 +182,6 @@ static size_t take_jobs(struct intake *intake, const redisReply *reply,
     return jobs;
 }
 
-/* Seconds since 1970. */
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void on_taken(void *owner, const redisReply *reply,
                      const struct err *why)
 {
@@ -207,9 +196,6 @@ static void on_taken(void *owner, const redisReply *reply,
         intake->asked = false;
         return; /* it is sent again when the link is back */
     }
-    metric_set(LAST_TAKE, now_s(), NO_LABELS);
-    metric_observe(REDIS_CALLS, (double)(uv_hrtime() - intake->asked_ns) / 1e9,
-                   LABELS(VIEW("take")));
     if (!transition_taken(reply, &count, &err)) {
         set_refused(intake, WANTED_JOBS, err.kind == ERR_REJECT);
         heal_later(intake, &intake->take_heals, err.text);
@@ -257,7 +243,6 @@ static void send_take(struct intake *intake)
     struct command command;
     transition_take(&command, &consumer->names, intake->partition->number,
                     &take);
-    intake->asked_ns = uv_hrtime();
     intake->asked =
         link_send(intake->link, &command, MARGIN_MS, on_taken, intake);
     command_finish(&command);

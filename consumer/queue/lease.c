@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/numbers.h"
 #include "consumer/queue/jobs.h"
 #include "consumer/queue/upkeep.h"
 #include "schemas/redis/transition.h"
@@ -52,7 +51,6 @@ static void heed(const struct beat_batch *batch, size_t index,
     if (!beat->held) {
         log_job_line(&job.log, "job.lost", "{s:I}", "epoch",
                      (json_int_t)job.epoch);
-        metric_add(LEASES_LOST, 1, NO_LABELS);
         consumer->jobs->on_lost(consumer, slot);
     } else if (beat->cancel) {
         consumer->jobs->on_cancel(consumer, slot);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/numbers.h"
 #include "consumer/queue/ledger.h"
 #include "schemas/redis/info.h"
 #include "schemas/redis/reply.h"
@@ -61,7 +60,6 @@ struct write {
     store_done *done;
     void *owner;
     enum write_kind kind;
-    uint64_t sent_ns;
     union {
         struct command command;
         struct finish finish;
@@ -165,10 +163,6 @@ static void store_settle(struct write *write, const redisReply *reply,
         return;
     }
     if (!reply && err && err->kind != ERR_RETRY) {
-        if (strcmp(err->code, "stale") == 0)
-            metric_add(WRITES_FENCED, 1, NO_LABELS);
-        else
-            metric_add(REDIS_ERRORS, 1, LABELS(VIEW("refused")));
         store_refuse(write, err);
         return;
     }
@@ -178,9 +172,6 @@ static void store_settle(struct write *write, const redisReply *reply,
             return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else another write has logged it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
-        bool is_full = strcmp(err->code, "redis_full") == 0;
-        metric_add(REDIS_ERRORS, 1,
-                   LABELS(is_full ? VIEW("oom") : VIEW("not_now")));
         retry_later(write->control);
         return;
     }
@@ -196,12 +187,7 @@ static void store_settle(struct write *write, const redisReply *reply,
 static void on_answer(void *owner, const redisReply *reply,
                       const struct err *lost)
 {
-    const struct write *write = owner;
     struct err err;
-    if (reply)
-        metric_observe(REDIS_CALLS,
-                       (double)(uv_hrtime() - write->sent_ns) / 1e9,
-                       LABELS(VIEW("write")));
     (void)lost;
     if (!reply)
         store_settle(owner, NULL, NULL);
@@ -301,7 +287,6 @@ static void store_push(struct store *store)
     if (store->sent || !write || !control->ready)
         return;
     store->sent = true;
-    write->sent_ns = uv_hrtime();
     if (write->kind == END)
         add_end(control, write);
     else if (write->kind == COMMITTED)
@@ -433,7 +418,6 @@ static void on_link_lost(void *owner, const struct err *why)
     struct control *control = owner;
     control->ready = false;
     log_line("redis.lost", "{s:s}", "why", why->text);
-    metric_add(REDIS_ERRORS, 1, LABELS(VIEW("lost")));
     if (!control->welcome && strcmp(why->code, "redis_refused") == 0)
         control->events.on_refused(control->owner, why);
 }
