@@ -30,6 +30,7 @@ struct exporter;
 struct fleet;
 struct jobs;
 struct partitions;
+struct reloader;
 struct sentinel;
 struct service;
 
@@ -47,6 +48,7 @@ enum mode {
 /* The only one of this process: main.c has it. */
 struct consumer {
     uv_loop_t *loop;
+    char *const *argv; /* that the settings come from */
     struct consumer_settings settings;
     struct address redis;
     struct durability durability;
@@ -68,6 +70,7 @@ struct consumer {
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
     struct exporter *exporter; /* NULL: nobody wants to see numbers */
+    struct reloader *reloader;
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

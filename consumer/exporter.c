@@ -141,7 +141,9 @@ static void set_gauges(const struct consumer *consumer)
     metric_set(NUMBER_REDIS_CONNECTIONS, (double)ready, LABELS(VIEW("up")));
     metric_set(NUMBER_REDIS_CONNECTIONS, (double)(open - ready),
                LABELS(VIEW("down")));
-    metric_set(NUMBER_LOG_LINES, (double)log_lines(), NO_LABELS);
+    for (int i = SEVERITY_ERROR; i <= SEVERITY_DEBUG; i++)
+        metric_set(NUMBER_LOG_LINES, (double)log_lines((enum log_severity)i),
+                   LABELS(view_of(log_severity_names[i])));
     set_breakers(&consumer->endpoints);
 }
 

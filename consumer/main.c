@@ -17,6 +17,7 @@
 #include "consumer/tools/reader.h"
 #include "schemas/redis/sentinel.h"
 #include "schemas/service/log.h"
+#include "schemas/service/reloader.h"
 
 enum {
     /* Descriptors beside those of jobs: Redis, the executor, the loop, DNS. */
@@ -73,6 +74,16 @@ static void fit_slots(struct consumer_settings *settings)
              "(LimitNOFILE, ulimit -n), or lower --slots");
 }
 
+/* Whoever stops the process kills it before its jobs are handed back. */
+static void check_grace(const struct consumer_settings *settings)
+{
+    uint64_t needed_ms = service_leave_ms(settings);
+    if (settings->grace_ms > 0 && settings->grace_ms < needed_ms)
+        log_line("grace.short", "{s:I, s:I}", "grace_ms",
+                 (json_int_t)settings->grace_ms, "needed_ms",
+                 (json_int_t)needed_ms);
+}
+
 /* The table of models, from the settings. */
 static bool load_models(struct consumer *consumer, struct err *err)
 {
@@ -92,10 +103,21 @@ static bool load_models(struct consumer *consumer, struct err *err)
     return loaded;
 }
 
-static void reload(struct consumer *consumer)
+/* Also keys are in files. */
+static void watch_models(const struct consumer *consumer)
 {
+    reloader_watch(consumer->reloader, consumer->settings.endpoint.file);
+    for (size_t i = 0; i < consumer->endpoints.count; i++)
+        reloader_watch(consumer->reloader,
+                       consumer->endpoints.items[i]->key_file);
+}
+
+static void on_reloaded(void *owner)
+{
+    struct consumer *consumer = owner;
     struct err err;
-    mcp_renew(consumer->mcp);
+    log_set_least((enum log_severity)consumer->settings.log_level);
+    check_grace(&consumer->settings);
     if (load_models(consumer, &err))
         log_line("models.loaded", "{s:I}", "count",
                  (json_int_t)consumer->endpoints.count);
@@ -103,6 +125,14 @@ static void reload(struct consumer *consumer)
         log_line("models.refused", "{s:s}", "why", err.text);
     exporter_learn(consumer);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
+    watch_models(consumer);
+}
+
+/* HUP */
+static void reload(struct consumer *consumer)
+{
+    mcp_renew(consumer->mcp);
+    reloader_run(consumer->reloader);
 }
 
 static void consumer_leave(struct consumer *consumer)
@@ -115,6 +145,7 @@ static void consumer_leave(struct consumer *consumer)
     exporter_close(consumer->exporter);
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
+    reloader_free(consumer->reloader);
     http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
@@ -216,6 +247,21 @@ static void on_tools_settled(void *owner)
     fleet_open(((struct consumer *)owner)->fleet);
 }
 
+static void open_reloader(struct consumer *consumer)
+{
+    const struct reloader_place place = {
+        .loop = consumer->loop,
+        .table = &settings_table,
+        .settings = &consumer->settings,
+        .argv = consumer->argv,
+        .every_ms = consumer->settings.reload_ms,
+        .on_reloaded = on_reloaded,
+        .owner = consumer,
+    };
+    consumer->reloader = reloader_new(&place);
+    watch_models(consumer);
+}
+
 static void open_parts(struct consumer *consumer)
 {
     struct mcp_events tools_events = { .changed = on_tools_changed,
@@ -233,6 +279,7 @@ static void open_parts(struct consumer *consumer)
                      on_switched, consumer);
     executor_notify(consumer->executor, on_executor_state, consumer);
     executor_open(consumer->executor);
+    open_reloader(consumer);
     mcp_start(consumer->mcp, &consumer->tool_host, tools_events, consumer);
 }
 
@@ -240,6 +287,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
 {
     const struct consumer_settings *settings = &consumer->settings;
     make_name(consumer);
+    check_grace(settings);
+    log_set_worker(consumer->name);
     consumer->mcp = mcp_new();
     consumer->tool_host.reader = reader_find();
     if (!address_parse(&consumer->redis, view_of(settings->redis.url), err))
@@ -298,6 +347,7 @@ int main(int argc, char **argv)
 {
     uv_loop_t loop;
     struct consumer consumer = { .loop = &loop,
+                                 .argv = argv,
                                  .jobs = &attempts,
                                  .exit_code = EX_OK,
                                  .stream_memory_left = CONSUMER_STREAM_BYTES };
@@ -311,6 +361,7 @@ int main(int argc, char **argv)
     } else if (request != SETTING_RUN) {
         setting_print(&settings_table, request, QUERN_VERSION, stdout);
     } else {
+        log_set_least((enum log_severity)consumer.settings.log_level);
         raise_file_limit();
         fit_slots(&consumer.settings);
         uv_loop_init(&loop);

@@ -4,6 +4,8 @@
  * OPERATING.md is made of this one. */
 #include "consumer/numbers.h"
 
+#include "schemas/service/log_event.h"
+
 /* Jobs take from a tenth of a second to an hour; the last bound of models is
  * the time after which nobody waits for a reply. */
 static const double of_jobs[] = { 0.1, 0.25, 0.5, 1,   2.5,  5,    10, 30,
@@ -95,6 +97,9 @@ static const char *const call_outcomes[] = { "ok", "error", "refused", NULL };
 static const char *const limits[] = {
     "turns", "tokens", "cost", "tenant_tokens", "tenant_cost", "deadline", NULL
 };
+
+static const char *const span_outcomes[] = { "sent", "dropped", "refused",
+                                             NULL };
 
 /* clang-format off: each row reads as a row. */
 #define COUNTER(name, help, ...)                                               \
@@ -240,7 +245,12 @@ const struct metric consumer_numbers[CONSUMER_NUMBERS] = {
         "Jobs that ended at a limit of their own; and requests to models that "
         "the tenant's budget did not allow, or not yet.",
         { "limit", limits }),
-    [NUMBER_LOG_LINES] =
-        COUNTER("log_lines_total", "Lines of the log.", { NULL, NULL }),
+    [NUMBER_SPANS] = COUNTER(
+        "spans_total",
+        "Spans of traces that the collector took, that were left out, that it "
+        "refused.",
+        { "outcome", span_outcomes }),
+    [NUMBER_LOG_LINES] = COUNTER("log_lines_total", "Lines of the log.",
+                                 { "level", log_severity_names }),
 };
 /* clang-format on */

@@ -43,6 +43,7 @@ enum consumer_number {
     NUMBER_TOOL_CALLS,
     NUMBER_TOOL_TIME,
     NUMBER_LIMITS_HIT,
+    NUMBER_SPANS,
     NUMBER_LOG_LINES,
     CONSUMER_NUMBERS,
 };

@@ -50,6 +50,11 @@ static void on_watchdog(void *owner)
     alarm_set(service->watchdog, service->watchdog_ms);
 }
 
+uint64_t service_leave_ms(const struct consumer_settings *settings)
+{
+    return settings->drain_ms + HAND_BACK_MS + DEPART_MS;
+}
+
 void service_ready(struct service *service)
 {
     notify_systemd("READY=1");

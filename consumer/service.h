@@ -23,6 +23,8 @@ struct service_events {
 /* Begins to listen to signals. Borrows the consumer. */
 struct service *service_new(struct consumer *consumer,
                             struct service_events events);
+/* How long a drain may take at most, in ms, until the process has left. */
+uint64_t service_leave_ms(const struct consumer_settings *settings);
 /* To be called once, when the consumer serves. */
 void service_ready(struct service *service);
 /* Operators have drained or resumed the worker (quern worker drain, resume). A

@@ -2,7 +2,6 @@
 #include "consumer/settings.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "consumer/consumer.h"
 #include "consumer/conversation/links.h"
@@ -11,6 +10,8 @@
 #include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
 #include "schemas/redis/rows.h"
+#include "schemas/service/log_row.h"
+#include "schemas/service/reloader.h"
 #include "schemas/settings/listen_place.h"
 
 #define AT(member) offsetof(struct consumer_settings, member)
@@ -31,21 +32,8 @@ static bool check_durability(const char *text, struct err *err)
     return durability_parse(&durability, view_of(text), err);
 }
 
-static bool check_metrics(const char *text, struct err *err)
-{
-    struct listen_place place;
-    struct err wrong = { 0 };
-    if (strchr(text, ','))
-        return err_set(err, ERR_REJECT, "bad_setting", "must be one place");
-    if (*text == '\0' || listen_place_read(&text, &place, &wrong))
-        return true;
-    *err = wrong;
-    return false;
-}
-
 static const struct setting rows[] = {
-    REDIS_URL_ROW(AT(redis.url), .normal = "",
-                  .normally = "none, it has to be given"),
+    REDIS_URL_ROW(AT(redis.url), .normal = "redis://127.0.0.1:6379"),
     REDIS_SENTINEL_PASSWORD_ROW(AT(redis.sentinel_password)),
     REDIS_PREFIX_ROW(AT(redis.prefix)),
     { .name = "durability",
@@ -54,6 +42,7 @@ static const struct setting rows[] = {
       .normal = "async",
       .value = "WORD",
       .check = check_durability,
+      .is_shared = true,
       .about =
           "When a write that must not be lost counts: when the master has it "
           "(async), N replicas (replica:N), or the master's disk (fsync)." },
@@ -93,7 +82,7 @@ static const struct setting rows[] = {
       .offset = AT(metrics),
       .normal = "",
       .value = "PLACE",
-      .check = check_metrics,
+      .check = listen_place_check,
       .about =
           "Where /metrics (for Prometheus), /livez and /readyz are answered: "
           "127.0.0.1:9464 or unix:/path. Whoever reaches it reads, without "
@@ -112,6 +101,7 @@ static const struct setting rows[] = {
       .min = 300,
       .max = HOUR_MS,
       .normal = "30s",
+      .is_shared = true,
       .about = "If a consumer is silent for this time, its jobs go to other "
                "consumers." },
     { .name = "max-crashes",
@@ -119,6 +109,7 @@ static const struct setting rows[] = {
       .offset = AT(max_crashes),
       .max = 1000,
       .normal = "3",
+      .is_shared = true,
       .about = "How many consumers a job may lose; when it loses one more, "
                "it fails." },
     { .name = "drain",
@@ -126,14 +117,28 @@ static const struct setting rows[] = {
       .offset = AT(drain_ms),
       .max = HOUR_MS,
       .normal = "25s",
+      .is_reloaded = true,
       .about = "How long running jobs may go on after TERM; then they go back "
                "to the queue." },
+    { .name = "grace",
+      .type = SETTING_TIME,
+      .offset = AT(grace_ms),
+      .max = HOUR_MS,
+      .normal = "0",
+      .is_reloaded = true,
+      .about = "How long whoever stops this process waits before it is killed "
+               "(TimeoutStopSec, terminationGracePeriodSeconds); it is "
+               "compared with --drain. 0: not known." },
+    LOG_LEVEL_ROW(AT(log_level)),
+    RELOAD_ROW(AT(reload_ms)),
     { .name = "deadline",
       .type = SETTING_TIME,
       .offset = AT(limits.deadline_ms),
       .min = 1000,
       .max = MAX_DEADLINE_MS,
       .normal = "1h",
+      .is_reloaded = true,
+      .is_shared = true,
       .about =
           "The deadline of a job that sets none, counted from its start." },
     { .name = "max-attempts",
@@ -142,6 +147,8 @@ static const struct setting rows[] = {
       .min = 1,
       .max = 100,
       .normal = "4",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How often a step is tried when it fails for a reason that may "
                "pass." },
     { .name = "backoff",
@@ -150,6 +157,7 @@ static const struct setting rows[] = {
       .min = 1,
       .max = HOUR_MS,
       .normal = "1s",
+      .is_reloaded = true,
       .about =
           "The wait before the second try; it doubles with each further try." },
     { .name = "hold",
@@ -157,6 +165,7 @@ static const struct setting rows[] = {
       .offset = AT(retry.hold_ms),
       .max = HOUR_MS,
       .normal = "10s",
+      .is_reloaded = true,
       .about = "A job that has to wait longer than this for its next try waits "
                "in its queue." },
     { .name = "delta",
@@ -172,6 +181,8 @@ static const struct setting rows[] = {
       .min = 1000,
       .max = YEAR_MS,
       .normal = "1d",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How long a result is kept." },
     { .name = "dead-ttl",
       .type = SETTING_TIME,
@@ -179,6 +190,8 @@ static const struct setting rows[] = {
       .min = 1000,
       .max = YEAR_MS,
       .normal = "7d",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How long a failed job is kept." },
 
     { .name = "models",
@@ -196,12 +209,14 @@ static const struct setting rows[] = {
       .offset = AT(endpoint.base_url),
       .normal = "",
       .value = "URL",
+      .is_reloaded = true,
       .about = "The endpoint of the model called \"default\"." },
     { .name = "key",
       .variable = "OPENAI_API_KEY",
       .type = SETTING_SECRET,
       .offset = AT(endpoint.key),
       .normal = "",
+      .is_reloaded = true,
       .about = "The key of that endpoint." },
     { .name = "model",
       .variable = "OPENAI_MODEL",
@@ -209,6 +224,7 @@ static const struct setting rows[] = {
       .offset = AT(endpoint.model),
       .normal = "",
       .value = "NAME",
+      .is_reloaded = true,
       .about = "What that endpoint calls the model." },
     { .name = "prompts",
       .type = SETTING_TEXT,
@@ -224,6 +240,8 @@ static const struct setting rows[] = {
       .min = 1,
       .max = MAX_TURNS,
       .normal = "12",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most model calls of a job; after them one more call asks "
                "for the answer." },
     { .name = "repeats",
@@ -231,6 +249,8 @@ static const struct setting rows[] = {
       .offset = AT(limits.repeats),
       .max = 100,
       .normal = "4",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How often the same call may have the same outcome before the "
                "model is stopped; 0: always." },
     { .name = "max-tokens",
@@ -238,12 +258,16 @@ static const struct setting rows[] = {
       .offset = AT(limits.max_tokens),
       .max = MIB,
       .normal = "0",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most tokens of one reply; 0: the endpoint's own limit." },
     { .name = "max-total-tokens",
       .type = SETTING_NUMBER,
       .offset = AT(limits.max_total_tokens),
       .max = COUNT_MAX,
       .normal = "0",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most tokens that models read and write for one job; 0: no "
                "limit." },
     { .name = "max-cost",
@@ -251,6 +275,8 @@ static const struct setting rows[] = {
       .offset = AT(limits.max_cost),
       .max = COST_MAX,
       .normal = "0",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "What the model calls of one job may cost, by the prices of "
                "--models; 0: no limit." },
     { .name = "output-repairs",
@@ -258,6 +284,8 @@ static const struct setting rows[] = {
       .offset = AT(limits.output_repairs),
       .max = 100,
       .normal = "2",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How often a model may repair an answer that does not fit the "
                "job's output_schema." },
     { .name = "images",
@@ -265,6 +293,8 @@ static const struct setting rows[] = {
       .offset = AT(limits.images),
       .max = MAX_SHOWN,
       .normal = "4",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most images in one request to a model that accepts them, "
                "the newest first; 0: none." },
     { .name = "image-size",
@@ -272,6 +302,8 @@ static const struct setting rows[] = {
       .offset = AT(limits.image_bytes),
       .max = MAX_FILE_BYTES,
       .normal = "4M",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most bytes of these images together." },
     { .name = "blob-url",
       .type = SETTING_TEXT,
@@ -305,18 +337,23 @@ static const struct setting rows[] = {
       .min = 10,
       .max = MAX_CELL_MS,
       .normal = "1m",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How long one cell may run, if the job does not say." },
     { .name = "memory",
       .type = SETTING_SIZE,
       .offset = AT(limits.memory_bytes),
       .max = TIB,
       .normal = "0",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "Memory of a session, if the job does not say; 0: the "
                "executor's limit." },
     { .name = "save-sessions",
       .type = SETTING_SWITCH,
       .offset = AT(session.save),
       .normal = "on",
+      .is_shared = true,
       .about = "Named sessions outlive their host: their variables and files "
                "are saved after each job." },
     { .name = "session-ttl",
@@ -325,18 +362,24 @@ static const struct setting rows[] = {
       .min = 1000,
       .max = YEAR_MS,
       .normal = "7d",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How long a session is kept after its last job." },
     { .name = "session-size",
       .type = SETTING_SIZE,
       .offset = AT(session.bytes),
       .max = TIB,
       .normal = "128M",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most bytes of a session's files that are saved." },
     { .name = "history-size",
       .type = SETTING_SIZE,
       .offset = AT(session.history_bytes),
       .max = MAX_HISTORY_BYTES / 2,
       .normal = "64K",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "The most bytes of a session's conversation that its next job "
                "is shown; 0: none." },
 
@@ -352,12 +395,14 @@ static const struct setting rows[] = {
       .type = SETTING_LIST,
       .offset = AT(tools.builtin),
       .normal = "",
+      .is_shared = true,
       .about = "Tools that come with quern: search_web, fetch_url, "
                "calculate_math_expression." },
     { .name = "approve",
       .type = SETTING_LIST,
       .offset = AT(approval.tools),
       .normal = "",
+      .is_shared = true,
       .about = "Tools that a model calls only when a person approves; "
                "execute_python_code is one." },
     { .name = "approval-time",
@@ -366,6 +411,8 @@ static const struct setting rows[] = {
       .min = 1000,
       .max = MAX_DEADLINE_MS,
       .normal = "7d",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "How long a job waits for an approval." },
     { .name = "approval-default",
       .type = SETTING_TEXT,
@@ -373,6 +420,8 @@ static const struct setting rows[] = {
       .choices = approval_defaults,
       .normal = "abort",
       .value = "WORD",
+      .is_reloaded = true,
+      .is_shared = true,
       .about = "What happens when nobody has decided by then: abort the job, "
                "or skip the call." },
     { .name = "fetch-allow",
@@ -380,6 +429,7 @@ static const struct setting rows[] = {
       .offset = AT(tools.fetch_allow),
       .normal = "",
       .value = "HOST,...",
+      .is_shared = true,
       .about = "Hosts, addresses and networks that fetch_url may reach "
                "although they are not public." },
     { .name = "fetch-deny",
@@ -387,6 +437,7 @@ static const struct setting rows[] = {
       .offset = AT(tools.fetch_deny),
       .normal = "",
       .value = "HOST,...",
+      .is_shared = true,
       .about = "Hosts, addresses and networks that fetch_url may not reach." },
     { .name = "search",
       .type = SETTING_LIST,
@@ -468,6 +519,7 @@ const struct setting_table settings_table = {
              "executor to its result.",
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
+    .size = sizeof(struct consumer_settings),
     .details =
         "TERM drains: no more jobs, and those that run may go on for --drain. "
         "A second TERM ends at once. TSTP takes no more jobs, HUP reads "

@@ -105,7 +105,10 @@ struct consumer_settings {
     uint64_t lease_ms;
     uint64_t max_crashes; /* after more lost leases a job fails */
     uint64_t drain_ms;    /* how long jobs may take to end in a drain */
-    uint64_t redis_ms;    /* for the answer to a command */
+    int log_level;        /* enum log_severity */
+    uint64_t reload_ms;
+    uint64_t grace_ms;
+    uint64_t redis_ms; /* for the answer to a command */
 };
 
 extern const struct setting_table settings_table;

@@ -93,7 +93,7 @@ struct event_data turn_reasoning_event(struct model_turn *turn)
 }
 
 /* The first piece of the reply. */
-static void hear(struct model_turn *turn)
+static void turn_hear(struct model_turn *turn)
 {
     const struct attempt *attempt = turn->activity.attempt;
     if (turn->heard)
@@ -107,7 +107,7 @@ static void hear(struct model_turn *turn)
 static void on_text(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    hear(turn);
+    turn_hear(turn);
     struct event_data about = turn_message_event(turn);
     progress_text(&turn->activity.attempt->progress, "message.delta", &about,
                   text);
@@ -117,7 +117,7 @@ static void on_text(void *owner, struct view text)
 static void on_reasoning(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    hear(turn);
+    turn_hear(turn);
     struct event_data about = turn_reasoning_event(turn);
     progress_text(&turn->activity.attempt->progress, "reasoning.delta", &about,
                   text);
@@ -125,7 +125,7 @@ static void on_reasoning(void *owner, struct view text)
 
 static void on_call(void *owner, struct view tool)
 {
-    hear(owner);
+    turn_hear(owner);
     early_session_call(owner, tool);
 }
 

@@ -548,7 +548,7 @@ static bool attempts_find(const struct partition *partition, size_t slot,
         return false;
     *job = (struct slot_job){
         .id = attempt->origin.id,
-        .trace = attempt->origin.trace,
+        .log = *ATTEMPT_LOG(attempt),
         .epoch = attempt->origin.epoch,
         .serial = attempt->serial,
         .ends = attempt->machine.state >= FINISHING,

@@ -197,8 +197,14 @@ extern const struct jobs attempts;
  * attempt may be gone when this returns. */
 void attempt_stop(struct attempt *attempt, enum stop_reason stop);
 
-/* The first two arguments of log_job_line(). */
-#define ATTEMPT_LOG(attempt) (attempt)->origin.id, (attempt)->origin.trace
+/* The first argument of log_job_line(). */
+#define ATTEMPT_LOG(attempt)                                                   \
+    &(const struct log_job)                                                    \
+    {                                                                          \
+        (attempt)->origin.id, (attempt)->origin.trace,                         \
+            (attempt)->origin.facts.queue, (attempt)->origin.facts.tenant,     \
+            (attempt)->origin.facts.session                                    \
+    }
 
 /* Borrows the id of the attempt. */
 struct job_lease attempt_lease(const struct attempt *attempt);

@@ -57,6 +57,7 @@ void endpoint_free(struct model_endpoint *endpoint)
     free(endpoint->query);
     headers_finish(&endpoint->headers);
     free(endpoint->key);
+    free(endpoint->key_file);
     free(endpoint->model);
     free(endpoint->fallback);
     json_decref(endpoint->parameters);
@@ -401,10 +402,10 @@ static bool endpoint_set_text(struct model_endpoint *endpoint, const char *file,
         return endpoint_set_url(endpoint, text, err);
     if (strcmp(name, "key_file") == 0) {
         char *path = entry_path_beside(file, text);
-        bool good = read_key(endpoint, path, err);
 
-        free(path);
-        return good;
+        free(endpoint->key_file);
+        endpoint->key_file = path;
+        return read_key(endpoint, path, err);
     }
     if (strcmp(name, "dialect") == 0)
         return set_dialect(endpoint, text, err);
@@ -637,6 +638,7 @@ bool endpoints_load(struct endpoints *endpoints,
     if (!check_fallbacks(&loaded, err))
         return false;
     put_default_first(&loaded);
+    loaded.file = NULL; /* the settings have it, and may change */
     endpoints_finish(endpoints);
     *endpoints = loaded;
     loaded = (struct endpoints){ 0 };

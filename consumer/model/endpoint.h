@@ -79,6 +79,7 @@ struct model_endpoint {
     char *query; /* behind each path, without its ?; NULL: none */
     struct headers headers; /* with each request */
     char *key;              /* NULL: none is sent */
+    char *key_file;         /* where it was read; NULL: elsewhere */
     char *model;            /* the name that the endpoint has for the model */
     char *fallback;         /* name of the endpoint that is asked when this one
                                fails; NULL: none */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schemas/service/log.h"
+
 struct consumer;
 struct partition;
 struct take_reply;
@@ -18,7 +20,7 @@ struct take_reply;
 /* The job in a slot. Valid until the loop runs on. */
 struct slot_job {
     const char *id;
-    const char *trace; /* the id of its trace; "": none */
+    struct log_job log;
     uint64_t epoch;
     uint64_t serial; /* of the attempt, never used twice. Who asks Redis about a
                         slot compares it when the answer comes: the slot may

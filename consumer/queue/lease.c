@@ -50,7 +50,7 @@ static void heed(const struct beat_batch *batch, size_t index,
     if (!lease_find_job(batch, index, &job) || (!beat->held && job.ends))
         return;
     if (!beat->held) {
-        log_job_line(job.id, job.trace, "job.lost", "{s:I}", "epoch",
+        log_job_line(&job.log, "job.lost", "{s:I}", "epoch",
                      (json_int_t)job.epoch);
         metric_add(NUMBER_LEASES_LOST, 1, NO_LABELS);
         consumer->jobs->on_lost(consumer, slot);

@@ -18,6 +18,7 @@
 #include "schemas/redis/upkeep.h"
 #include "schemas/service/alarm.h"
 #include "schemas/service/log.h"
+#include "schemas/settings/tell.h"
 
 enum {
     /* Of one step: Redis does nothing else while it carries it out. */
@@ -27,6 +28,7 @@ enum {
     PROMOTE_MS = 1000,
     MEND_STEP_MS = 50, /* between two steps of a walk */
     MAX_ENTRY = 64,
+    MOST_SETTINGS_BYTES = 4096, /* MAX_FACT_BYTES of library/upkeep.lua */
 };
 
 struct chore {
@@ -206,19 +208,30 @@ bool upkeep_depart(struct upkeep *upkeep, void (*done)(void *owner),
     return chore->step;
 }
 
+static uint64_t report_clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static void chore_report(struct chore *chore)
 {
     static const char *const modes[] = { "serving", "quiet", "draining" };
     const struct upkeep *upkeep = chore->upkeep;
     const struct consumer *consumer = upkeep->consumer;
     const struct consumer_settings *settings = &consumer->settings;
-    char host[65] = "", numbers[4][24];
+    char host[65] = "", numbers[7][24];
     const uint64_t values[] = { (uint64_t)getpid(), settings->slots,
-                                consumer->running, upkeep->started_at };
-    for (int i = 0; i < 4; i++)
+                                consumer->running,  upkeep->started_at,
+                                report_clock_ms(),  settings->drain_ms,
+                                settings->grace_ms };
+    for (int i = 0; i < 7; i++)
         snprintf(numbers[i], sizeof(numbers[i]), "%" PRIu64, values[i]);
     struct executor_report executor;
-    CLEANUP(buf_finish) struct buf jobs;
+    CLEANUP(buf_finish) struct buf jobs, shared;
+    buf_init(&shared, MOST_SETTINGS_BYTES);
+    setting_tell(&settings_table, settings, &shared);
     tell_executor(consumer, &executor);
     list_jobs(upkeep, &jobs);
     CLEANUP(cleanup_free) char *models = endpoints_names(&consumer->endpoints);
@@ -238,6 +251,10 @@ static void chore_report(struct chore *chore)
         { "executor_away_since", view_of(executor.since) },
         { "executor_away", executor.word },
         { "executor_reason", executor.text },
+        { "clock", view_of(numbers[4]) },
+        { "drain", view_of(numbers[5]) },
+        { "grace", view_of(numbers[6]) },
+        { "settings", buf_view(&shared) },
     };
     struct command command;
     transition_report(&command, &consumer->names, upkeep->partition->number,

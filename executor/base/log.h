@@ -1,9 +1,10 @@
-/* log.h - one JSON line on stderr for every decision. */
+/* log.h - one line for every decision, as schemas/service/log.h has them. */
 #ifndef EXECUTOR_BASE_LOG_H
 #define EXECUTOR_BASE_LOG_H
 
-/* {"at": ms since 1970, "what": what, "who": who, "text": sentence}. who is
- * the session or file concerned; NULL: nobody in particular. */
+/* {"ts", "level", "what", "who", "text"}: who is the session or file concerned;
+ * NULL: nobody in particular. The format gives "{text}" in the sentence that
+ * the table has of the event. */
 void log_line(const char *what, const char *who, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -42,18 +42,22 @@ enum { BOX_CHANNEL = 3 };
 #define BOX_DEVICES_FOLDER "/dev/boxes"
 #define BOX_DEVICES_OF BOX_DEVICES_FOLDER "/%u"
 
-/* What of a box is the host's own: code in the box can lock it (flock) for the
- * host and all other boxes. */
+/* What of a box is the host's own. Of files and devices: code in the box can
+ * lock them (flock) for the host and all other boxes. Of cgroups: code sees
+ * their names. */
 enum box_host_part {
     BOX_HOST_FILES = 1,   /* this kernel has no overlays for ordinary users, or
                              something is mounted within the system's folders */
     BOX_HOST_DEVICES = 2, /* none were made for this user (devices.h) */
+    BOX_HOST_CGROUPS = 4, /* only if order.outer: no namespace of cgroups */
 };
 
 struct box_order {
     uint64_t disk_bytes;     /* quota of /workspace, /tmp, /dev/shm together */
     uid_t user;              /* of the pool, for this box; 0: our own */
     bool online;             /* with a door to the proxy */
+    bool outer;              /* there is a wall around us all, for which it may
+                                go without a cgroup namespace */
     char packages[PATH_MAX]; /* a folder that the warden fills; or empty */
 };
 
@@ -96,8 +100,10 @@ enum box_fd {
 };
 
 /* make.c: makes the box that its caller is to be the init of, and sends BOX_UP.
- * uid, gid: the box's user, as the host sees it. Failure ends the process. */
-void box_make(const struct box_order *order, uid_t uid, gid_t gid);
+ * own_cgroups: it has a cgroup namespace. uid, gid: the box's user, as the host
+ * sees it. Failure ends the process. */
+void box_make(const struct box_order *order, bool own_cgroups, uid_t uid,
+              gid_t gid);
 
 /* root.c: makes the box's file system and enters it; the working directory is
  * then the new root. The caller is in new user and mount namespaces. A call

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,10 +58,19 @@ bool box_forget_rights(void)
     return syscall(SYS_capset, &header, none) == 0;
 }
 
+/* Of cgroups a box may have none (box_order.outer). */
+static bool stands_for_none(enum fork_fd which, int fd)
+{
+    struct stat status;
+    return which == FORK_CGROUP_NS && fstat(fd, &status) == 0 &&
+           S_ISCHR(status.st_mode);
+}
+
 static bool enter_one(const int namespaces[BOX_NAMESPACES], enum fork_fd which)
 {
     const struct namespace_kind *namespace = &namespace_kinds[which];
     return !wall_wanted(namespace->name) ||
+           stands_for_none(which, namespaces[which]) ||
            setns(namespaces[which], namespace->type) == 0;
 }
 

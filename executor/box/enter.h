@@ -25,6 +25,8 @@ struct namespace_kind {
 };
 extern const struct namespace_kind namespace_kinds[BOX_NAMESPACES];
 
+/* One of them may be open on /dev/null: that of cgroups, in a box without. */
+
 /* The first process that enters a box has this pid inside, its init has 1. */
 enum { BOX_RUNNER_PID = 2 };
 

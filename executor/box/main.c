@@ -6,7 +6,6 @@
  * init into new namespaces. */
 #include <errno.h>
 #include <grp.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,15 +46,22 @@ static void become_user(uid_t user, int pool)
         box_die("user of the box");
 }
 
-/* Init is a child of quern-box, as its maker ends at once (CLONE_PARENT). It is
- * not known to the warden by its number: BOX_UP brings its pidfd. */
-static pid_t clone_init(void)
+/* Every namespace that a box has. */
+static unsigned long namespace_flags(void)
 {
-    struct clone_args args = { .flags = CLONE_PARENT };
+    unsigned long flags = 0;
     for (size_t i = 0; i < BOX_NAMESPACES; i++)
         if (wall_wanted(namespace_kinds[i].name))
-            args.flags |= (unsigned int)namespace_kinds[i].type;
-    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+            flags |= (unsigned long)namespace_kinds[i].type;
+    return flags;
+}
+
+/* Init is a child of quern-box, as its maker ends at once (CLONE_PARENT). It is
+ * not known to the warden by its number: BOX_UP brings its pidfd. By clone(),
+ * not clone3(): only of the former can a container's seccomp see the flags. */
+static pid_t clone_init(unsigned long flags)
+{
+    return (pid_t)syscall(SYS_clone, CLONE_PARENT | flags, NULL, NULL, NULL, 0);
 }
 
 /* In a process of its own. The order of steps matters: first the cgroups, so
@@ -75,12 +81,17 @@ static void carry_out(const struct box_order *order, const int fds[ORDER_FDS])
     uid_t uid = geteuid();
     gid_t gid = getegid();
     syscall(SYS_close_range, BOX_CHANNEL + 1, ~0U, 0);
-    pid_t init = clone_init();
+    unsigned long flags = namespace_flags();
+    pid_t init = clone_init(flags);
+    if (init < 0 && order->outer) {
+        flags &= ~(unsigned long)CLONE_NEWCGROUP;
+        init = clone_init(flags);
+    }
     if (init < 0)
         box_die("clone");
     if (init > 0)
         _exit(EXIT_SUCCESS);
-    box_make(order, uid, gid);
+    box_make(order, flags & CLONE_NEWCGROUP, uid, gid);
     init_serve();
 }
 

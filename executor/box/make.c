@@ -58,13 +58,17 @@ static void map_user(uid_t uid, gid_t gid)
 
 /* While the outer /proc is still there: the box may have none. Descriptors of
  * the namespaces are all that it takes to enter the box; the warden keeps them,
- * and code in the box cannot enter any: seccomp refuses setns(). */
-static void open_namespaces(void)
+ * and code in the box cannot enter any: seccomp refuses setns(). For a
+ * namespace that the box goes without, /dev/null stands. */
+static void open_namespaces(bool own_cgroups)
 {
     for (int i = 0; i < BOX_NAMESPACES; i++) {
         char path[32];
-        snprintf(path, sizeof(path), "/proc/self/ns/%s",
-                 namespace_kinds[i].name);
+        if (i == FORK_CGROUP_NS && !own_cgroups)
+            snprintf(path, sizeof(path), "/dev/null");
+        else
+            snprintf(path, sizeof(path), "/proc/self/ns/%s",
+                     namespace_kinds[i].name);
         fds[i] = open(path, O_RDONLY | O_CLOEXEC);
         if (fds[i] < 0)
             box_die(path);
@@ -120,11 +124,14 @@ static void hand_over(int door, unsigned int host_parts)
  * new root; the namespaces while the host's /proc can be seen; name and
  * loopback while there are capabilities; BOX_UP when all walls of init stand.
  */
-void box_make(const struct box_order *order, uid_t uid, gid_t gid)
+void box_make(const struct box_order *order, bool own_cgroups, uid_t uid,
+              gid_t gid)
 {
     map_user(uid, gid);
-    open_namespaces();
+    open_namespaces(own_cgroups);
     unsigned int host_parts = root_build(order);
+    if (!own_cgroups && wall_wanted("cgroup"))
+        host_parts |= BOX_HOST_CGROUPS;
     if (wall_wanted("uts"))
         set_names();
     int door = order->online ? door_open() : -1;

@@ -46,6 +46,13 @@ static rlim_t own_bytes(void)
     return (rlim_t)pages * (rlim_t)getpagesize();
 }
 
+/* gVisor refuses to set those that it does not have. Linux lowers any. */
+static bool is_unknown_to_gvisor(__rlimit_resource_t resource)
+{
+    return errno == EPERM &&
+           (resource == RLIMIT_SIGPENDING || resource == RLIMIT_MSGQUEUE);
+}
+
 /* A hard limit that is lower already stays: raising it takes a capability. */
 static bool set_limit(__rlimit_resource_t resource, rlim_t value)
 {
@@ -55,7 +62,7 @@ static bool set_limit(__rlimit_resource_t resource, rlim_t value)
     if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > value)
         limit.rlim_max = value;
     limit.rlim_cur = limit.rlim_max;
-    return setrlimit(resource, &limit) == 0;
+    return setrlimit(resource, &limit) == 0 || is_unknown_to_gvisor(resource);
 }
 
 bool rlimits_set(const struct session_limits *limits, struct err *err)

@@ -118,22 +118,53 @@ static void make_file(const char *path, const char *text)
     close(fd);
 }
 
+/* The same in both languages. */
+static const struct {
+    unsigned long long attribute;
+    unsigned long flag;
+} mount_flags[] = {
+    { MOUNT_ATTR_RDONLY, MS_RDONLY },
+    { MOUNT_ATTR_NOSUID, MS_NOSUID },
+    { MOUNT_ATTR_NODEV, MS_NODEV },
+    { MOUNT_ATTR_NOEXEC, MS_NOEXEC },
+};
+
+static void remount(const char *path, unsigned long long attributes)
+{
+    unsigned long flags = MS_REMOUNT | MS_BIND;
+    for (size_t i = 0; i < COUNT(mount_flags); i++)
+        if (attributes & mount_flags[i].attribute)
+            flags |= mount_flags[i].flag;
+    if (mount(NULL, path, NULL, flags, NULL) < 0)
+        box_die(path);
+}
+
+/* gVisor does not have the call: there one mount is changed at a time. */
+static bool can_set_flags(void)
+{
+    return syscall(SYS_mount_setattr, -1, NULL, 0, NULL, 0) == 0 ||
+           errno != ENOSYS;
+}
+
 static void set_flags(const char *path, unsigned int flags,
                       unsigned long long attributes)
 {
     struct mount_attr attr = { .attr_set = attributes };
-    if (syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof(attr)) <
-        0)
+    if (!can_set_flags())
+        remount(path, attributes);
+    else if (syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr,
+                     sizeof(attr)) < 0)
         box_die(path);
 }
 
 /* A bind mount takes flags only afterwards, and MS_REC brings along what is
- * mounted below: so the flags are set on all of it. Nothing runs in the box
- * meanwhile. */
+ * mounted below: so the flags are set on all of it, and nothing is brought
+ * along where that cannot be done. Nothing runs in the box meanwhile. */
 static void bind_path(const char *from, const char *to,
                       unsigned long long attributes)
 {
-    if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+    unsigned long below = can_set_flags() ? MS_REC : 0;
+    if (mount(from, to, NULL, MS_BIND | below, NULL) < 0)
         box_die(from);
     if (wall_wanted("readonly"))
         set_flags(to, AT_RECURSIVE, attributes);

@@ -21,6 +21,7 @@
 #include "executor/box/walls.h"
 #include "executor/proxy/door.h"
 #include "executor/proxy/proxy.h"
+#include "schemas/service/log_event.h"
 
 enum { MAX_PORTS = MAX_HOSTS + 3, DNS_PORT = 53 };
 
@@ -191,13 +192,15 @@ static bool proxy_start(struct err *err)
 int main(int argc, char **argv)
 {
     struct err err;
-    proxy.policy.most_bytes = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
+    proxy.policy.most_bytes = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
     if (proxy.policy.most_bytes == 0 ||
         !hosts_parse(&proxy.policy.hosts, view_of(argv[1]), &err)) {
-        fprintf(stderr, "usage: quern-proxy HOST[,HOST...] BYTES, started by "
-                        "quern-executor\n");
+        fprintf(stderr,
+                "usage: quern-proxy HOST[,HOST...] BYTES LEVEL, started by "
+                "quern-executor\n");
         return EX_USAGE;
     }
+    log_set_least((enum log_severity)strtol(argv[3], NULL, 10));
     set_environment();
     signal(SIGPIPE, SIG_IGN);
     if (!enter_walls(&err) || !proxy_start(&err)) {

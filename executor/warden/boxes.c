@@ -324,8 +324,12 @@ static void start_folder(struct box *box)
 static bool order_box(struct box *box, int channel)
 {
     struct boxes *boxes = box->boxes;
-    struct box_order order = { box->disk_bytes, box->user,
-                               boxes->network != NULL, "" };
+    struct box_order order = {
+        .disk_bytes = box->disk_bytes,
+        .user = box->user,
+        .online = boxes->network != NULL,
+        .outer = boxes->settings->outer != OUTER_NONE,
+    };
     int fds[ORDER_FDS] = {
         [ORDER_CHANNEL] = channel, [ORDER_POOL] = users_pool(boxes->users)
     };

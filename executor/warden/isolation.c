@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "executor/base/loop.h"
 #include "executor/box/box.h"
@@ -77,9 +78,10 @@ void isolation_describe(const struct executor_settings *settings,
     }
     describe_limits(settings, walls, limits, sizeof(limits));
     snprintf(text, ISOLATION_BYTES,
-             "user pid mount net ipc uts cgroup, %s, seccomp, rlimits; %s; "
-             "%s; %s; %s",
-             landlock,
+             "%suser pid mount net ipc uts%s, %s, seccomp, rlimits; %s; %s; "
+             "%s; %s",
+             settings->outer == OUTER_GVISOR ? "within gvisor: " : "",
+             walls->host & BOX_HOST_CGROUPS ? "" : " cgroup", landlock,
              users_count(walls->users) > 0 ? "a user id for each box"
                                            : "one user id for all boxes",
              host_parts[walls->host & (BOX_HOST_FILES | BOX_HOST_DEVICES)],
@@ -109,20 +111,77 @@ void isolation_count(const struct executor_settings *settings,
         metric_set(NUMBER_WALLS, rows[i].up, LABELS(view_of(rows[i].name)));
 }
 
-static const char no_seccomp[] = "this kernel has no seccomp filters";
-static const char seccomp_remedy[] =
-    "use a kernel built with CONFIG_SECCOMP_FILTER; in a container, let "
-    "seccomp() "
-    "through";
+/* The first pid namespace of a kernel: only a container is in another one. */
+static bool is_container(void)
+{
+    char name[32] = "";
+    return readlink("/proc/self/ns/pid", name, sizeof(name) - 1) > 0 &&
+           strcmp(name, "pid:[4026531836]") != 0;
+}
+
+/* How to get a wall: what to do on a host, and what to give a container (NULL:
+ * the same). */
+struct remedy {
+    const char *host, *container;
+};
+
+static const struct remedy seccomp_remedy = {
+    "use a kernel built with CONFIG_SECCOMP_FILTER",
+    "a kernel built with CONFIG_SECCOMP_FILTER, and let seccomp() through",
+};
+static const struct remedy landlock_remedy = {
+    "add landlock to the kernel's lsm= (cat /sys/kernel/security/lsm lists "
+    "them), Linux 5.13 or later",
+    "a host with Linux 5.13 or later and landlock in its lsm=, and a seccomp "
+    "profile that lets landlock_create_ruleset through "
+    "(deploy/container/seccomp.json)",
+};
+static const struct remedy proc_remedy = {
+    "run it where nothing masks parts of /proc",
+    "show the container all of /proc: Docker, Podman: --security-opt "
+    "systempaths=unconfined; Kubernetes: procMount: Unmasked with "
+    "hostUsers: false",
+};
+static const struct remedy cgroup_remedy = {
+    "start it by its systemd unit (Delegate=yes), by systemd-run --scope -p "
+    "Delegate=yes, or as root",
+    "let the container write its own cgroup (version 2): Docker 28: "
+    "--security-opt writable-cgroups=true; Podman: --security-opt "
+    "unmask=/sys/fs/cgroup; containerd: cgroup_writable",
+};
+static const struct remedy linux_remedy = {
+    .host = "run it on Linux itself, without --outer"
+};
+static const struct remedy processes_remedy = {
+    .host = "limit those of the container: --pids-limit, or podPidsLimit"
+};
+static const struct remedy files_remedy = {
+    .host = "use Linux 5.11 or later with overlayfs, and mount nothing within "
+            "/usr"
+};
+static const struct remedy devices_remedy = {
+    "start it as root, or by its systemd unit",
+    "one executor a container, or capabilities that no container should have: "
+    "root with SETUID, SETGID, SYS_ADMIN, SYS_PTRACE and MKNOD",
+};
+static const struct remedy users_remedy = {
+    "start it as root, or by its systemd unit, or give its user a range in "
+    "/etc/subuid and /etc/subgid and install newuidmap (package uidmap)",
+    "one executor a container, or capabilities that no container should have: "
+    "root with SETUID, SETGID, SYS_ADMIN and SYS_PTRACE",
+};
+static const struct remedy box_remedy = { .host =
+                                              "start it without --insecure" };
 
 struct lack_list {
     struct lack *lacks;
     size_t count;
+    bool container;
 };
 
 __attribute__((format(printf, 4, 5))) static void lack(struct lack_list *list,
-                                                       bool demanded,
-                                                       const char *remedy,
+                                                       enum box_level level,
+                                                       struct remedy remedy,
                                                        const char *format, ...)
 {
     struct lack *next = &list->lacks[list->count++];
@@ -130,8 +189,9 @@ __attribute__((format(printf, 4, 5))) static void lack(struct lack_list *list,
     va_start(args, format);
     vsnprintf(next->what, sizeof(next->what), format, args);
     va_end(args);
-    next->remedy = remedy;
-    next->demanded = demanded;
+    next->remedy =
+        list->container && remedy.container ? remedy.container : remedy.host;
+    next->level = level;
 }
 
 /* "not limited by a cgroup: memory, pids (Permission denied)". */
@@ -147,110 +207,65 @@ static void look_at_cgroups(const struct executor_settings *settings,
             len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
                                     len > 0 ? ", " : "", controller_names[i]);
     if (len > 0)
-        lack(list, settings->level >= LEVEL_FULL && !full,
-             "start it by its systemd unit (Delegate=yes), by systemd-run "
-             "--scope -p Delegate=yes, or as root",
+        lack(list, full ? LEVELS : LEVEL_FULL,
+             settings->outer ? linux_remedy : cgroup_remedy,
              "not limited by a cgroup: %s (%s)", names,
-             cgroups_missing(walls->cgroups));
+             settings->outer ? "gVisor's count, but do not limit"
+                             : cgroups_missing(walls->cgroups));
+}
+
+static void look_at_host_parts(unsigned int host, struct lack_list *list)
+{
+    if (host & BOX_HOST_CGROUPS)
+        lack(list, LEVELS, linux_remedy,
+             "boxes have no cgroup namespace: code sees the names of cgroups");
+    if (host & BOX_HOST_FILES)
+        lack(list, LEVELS, files_remedy,
+             "code in a box can lock the system's files for the host and other "
+             "boxes");
+    if (host & BOX_HOST_DEVICES)
+        lack(list, LEVELS, devices_remedy,
+             "code in a box can lock /dev/null, full, random and urandom for "
+             "the host and other boxes");
 }
 
 size_t isolation_lacks(const struct executor_settings *settings,
                        const struct walls *walls, struct lack lacks[MAX_LACKS])
 {
-    struct lack_list list = { lacks, 0 };
-    bool watched = settings->level >= LEVEL_WATCHED;
+    struct lack_list list = { lacks, 0, is_container() };
     if (!seccomp_available())
-        lack(&list, true, seccomp_remedy, "%s", no_seccomp);
+        lack(&list, LEVEL_BOXED, seccomp_remedy,
+             "this kernel has no seccomp filters");
     if (walls->landlock == 0)
-        lack(&list, watched,
-             "add landlock to the kernel's lsm= (cat /sys/kernel/security/lsm "
-             "lists them), Linux 5.13 or later",
+        lack(&list, settings->outer ? LEVELS : LEVEL_WATCHED,
+             settings->outer ? linux_remedy : landlock_remedy,
              "this kernel has no Landlock");
     if (settings->insecure) {
-        lack(&list, settings->level > LEVEL_BOXED,
-             "start it without --insecure", "code runs without a box");
+        lack(&list, LEVEL_WATCHED, box_remedy, "code runs without a box");
         return list.count;
     }
     if (!isolation_has(walls, CONTROLLER_MEMORY) && !walls->proc)
-        lack(&list, watched,
-             "run it where nothing masks parts of /proc (container engines "
-             "do: --security-opt systempaths=unconfined)",
+        lack(&list, LEVEL_WATCHED, proc_remedy,
              "boxes have no /proc: their memory cannot be watched");
     look_at_cgroups(settings, walls, &list);
-    if (walls->host & BOX_HOST_FILES)
-        lack(&list, false,
-             "use Linux 5.11 or later with overlayfs, and mount nothing within "
-             "/usr",
-             "code in a box can lock the system's files for the host and other "
-             "boxes");
-    if (walls->host & BOX_HOST_DEVICES)
-        lack(&list, false, "start it as root, or by its systemd unit",
-             "code in a box can lock /dev/null, full, random and urandom for "
-             "the host and other boxes");
+    if (settings->outer == OUTER_GVISOR)
+        lack(&list, LEVELS, processes_remedy,
+             "within gVisor the processes of a box are not limited, it can end "
+             "itself, and it may lose its variables between cells");
+    look_at_host_parts(walls->host, &list);
     if (users_count(walls->users) == 0)
-        lack(&list, false,
-             "start it as root, or by its systemd unit, or give its user a "
-             "range in /etc/subuid and /etc/subgid and install newuidmap "
-             "(package uidmap)",
-             "one user id for all boxes (%s)", users_lack(walls->users));
+        lack(&list, LEVELS, users_remedy, "one user id for all boxes (%s)",
+             users_lack(walls->users));
     return list.count;
 }
 
-/* The settings that keep user namespaces from ordinary users. */
-static const struct {
-    const char *path;
-    long bad;
-    const char *remedy;
-} switches[] = {
-    { "/proc/sys/kernel/unprivileged_userns_clone", 0,
-      "sysctl kernel.unprivileged_userns_clone=1" },
-    { "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
-      "load the AppArmor profile deploy/apparmor/quern-box, or "
-      "sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
-    { "/proc/sys/user/max_user_namespaces", 0,
-      "sysctl user.max_user_namespaces=10000" },
-};
-
-static bool isolation_read_number(const char *path, long *number)
+const char *isolation_level(const struct executor_settings *settings,
+                            const struct lack *lacks, size_t count)
 {
-    FILE *file = fopen(path, "re");
-    char text[32] = "";
-    bool got = file && fgets(text, sizeof(text), file);
-    if (file)
-        fclose(file);
-    *number = strtol(text, NULL, 10);
-    return got;
-}
-
-static void explain_no_box(void)
-{
-    long number;
-    bool found = false;
-    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
-        if (isolation_read_number(switches[i].path, &number) &&
-            number == switches[i].bad) {
-            fprintf(stderr, "    %s is %ld: %s\n", switches[i].path, number,
-                    switches[i].remedy);
-            found = true;
-        }
-    if (!seccomp_available()) {
-        fprintf(stderr, "    %s: %s\n", no_seccomp, seccomp_remedy);
-        found = true;
-    }
-    if (!found)
-        fprintf(stderr,
-                "    in a container, allow it clone and unshare of user "
-                "namespaces, mount and pivot_root (seccomp profile), and a "
-                "/proc without masks\n");
-    fprintf(stderr, "    to try quern with code that you trust: --insecure\n");
-}
-
-void isolation_explain(const struct err *why)
-{
-    bool boxed = strcmp(why->code, "no_interpreter") == 0;
-    fprintf(stderr, "quern-executor: %s: %s\n",
-            boxed ? "no session can begin here" : "code cannot be boxed here",
-            why->text);
-    if (strcmp(why->code, "session_failed") == 0)
-        explain_no_box();
+    enum box_level above = LEVELS;
+    for (size_t i = 0; i < count; i++)
+        if (lacks[i].level < above)
+            above = lacks[i].level;
+    return settings->insecure || above == LEVEL_BOXED ? "none"
+                                                      : level_names[above - 1];
 }

@@ -32,11 +32,17 @@ void isolation_count(const struct executor_settings *settings,
 struct lack {
     char what[MAX_NAME_BYTES + 1]; /* a key of the welcome frame */
     const char *remedy;
-    bool demanded; /* by --level: the executor serves nobody without it */
+    enum box_level level; /* is not reached without it; LEVELS: all are */
 };
-enum { MAX_LACKS = 6 };
+enum { MAX_LACKS = 8 };
 size_t isolation_lacks(const struct executor_settings *settings,
                        const struct walls *walls, struct lack lacks[MAX_LACKS]);
+
+/* The name of the level that is reached; "none": code runs without a box. */
+const char *isolation_level(const struct executor_settings *settings,
+                            const struct lack *lacks, size_t count);
+
+/* -------- refusal.c */
 
 /* To stderr: why code cannot be boxed here, and what to do about it. Each
  * remedy is a line that begins with four blanks: quern doctor reads them. */

@@ -20,26 +20,29 @@
 #include "executor/warden/selftest.h"
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"
+#include "schemas/service/log_event.h"
 
 enum {
     SETTLE_MS = 2000, /* at the end, for what was killed to be gone */
-    SIGNALS = 2,
+    SIGNALS = 3,
     SESSION_FDS = 19, /* with its box and its snapshot */
     OWN_FDS = 160,    /* connections, boxes that are empty, and the rest */
     OWN_BOXES = 8,    /* that are empty or ending */
 };
 
-static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
+static const int numbers[SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
 
 struct warden {
     uv_loop_t loop;
     struct executor_settings settings;
+    char *const *argv; /* that they come from */
     struct sessions sessions;
     struct cgroups *cgroups;
     struct users *users;
     struct server *server;
     struct selftest *selftest;
     uv_signal_t signals[SIGNALS];
+    uv_timer_t watchdog;
     char isolation[ISOLATION_BYTES];
     struct lack lacks[MAX_LACKS];
     struct pair advice[MAX_LACKS]; /* the same, as it is told */
@@ -56,14 +59,25 @@ static void warden_stop(struct warden *warden, int status)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    (void)number;
+    struct warden *warden = handle->data;
+    if (number == SIGHUP) {
+        settings_reload(&warden->settings, warden->argv);
+        return;
+    }
     notify("STOPPING=1");
-    warden_stop(handle->data, EX_OK);
+    warden_stop(warden, EX_OK);
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    (void)timer;
+    notify("WATCHDOG=1");
 }
 
 static void warden_serve(struct warden *warden)
 {
     struct err err;
+    uint64_t watchdog_ms = notify_watchdog_ms();
     int listener = warden->listener;
     const struct zygote *zygote =
         pool_zygote(warden->sessions.pool, warden->settings.profile);
@@ -85,6 +99,9 @@ static void warden_serve(struct warden *warden)
     log_line("executor.ready", warden->settings.socket_path, "%s",
              warden->isolation);
     notify("READY=1");
+    if (watchdog_ms > 0)
+        uv_timer_start(&warden->watchdog, on_watchdog, watchdog_ms,
+                       watchdog_ms);
 }
 
 /* What is missing that the operator demands; NULL: nothing. */
@@ -106,7 +123,7 @@ static const struct lack *look_at_walls(struct warden *warden)
         const struct lack *lack = &warden->lacks[i];
         warden->advice[i] =
             (struct pair){ view_of(lack->what), view_of(lack->remedy) };
-        if (lack->demanded)
+        if (lack->level <= warden->settings.level)
             demanded = lack;
     }
     return demanded;
@@ -126,7 +143,10 @@ static void on_selftest(void *owner, const struct err *err)
                 demanded->what, demanded->remedy);
         warden_stop(warden, EX_UNAVAILABLE);
     } else if (warden->settings.check) {
-        printf("%s\n", warden->isolation);
+        printf("level: %s\n%s\n",
+               isolation_level(&warden->settings, warden->lacks,
+                               warden->lack_count),
+               warden->isolation);
         for (size_t i = 0; i < warden->lack_count; i++)
             printf("  %s\n    %s\n", warden->lacks[i].what,
                    warden->lacks[i].remedy);
@@ -176,6 +196,7 @@ static bool warden_prepare(struct warden *warden, struct err *err)
 {
     struct executor_settings *settings = &warden->settings;
     struct user_ids ids = { 0 };
+    log_set_least((enum log_severity)settings->log_level);
     if (!user_find(settings, &ids, err))
         return false;
     if (!settings->check) {
@@ -183,7 +204,7 @@ static bool warden_prepare(struct warden *warden, struct err *err)
         if (warden->listener < 0)
             return false;
     }
-    if (settings->cgroups && !settings->insecure)
+    if (settings->cgroups && !settings->insecure && !settings->outer)
         warden->cgroups = cgroups_new(ids.uid, ids.gid);
     if (!users_open(&warden->users, settings, ids, err))
         return false;
@@ -223,6 +244,7 @@ static void warden_start(struct warden *warden)
         warden->signals[i].data = warden;
         uv_signal_start(&warden->signals[i], on_signal, numbers[i]);
     }
+    uv_timer_init(loop, &warden->watchdog);
     struct packages *packages = warden->sessions.packages;
     warden->sessions = (struct sessions){
         .loop = loop,
@@ -277,6 +299,7 @@ static void warden_finish(struct warden *warden)
     packages_close(warden->sessions.packages);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&warden->signals[i], NULL);
+    uv_close((uv_handle_t *)&warden->watchdog, NULL);
     warden_settle(&warden->loop, NULL);
     cgroups_free(warden->cgroups);
     users_free(warden->users);
@@ -290,7 +313,7 @@ static void warden_finish(struct warden *warden)
 
 int main(int argc, char **argv)
 {
-    struct warden warden = { .listener = -1 };
+    struct warden warden = { .listener = -1, .argv = argv };
     struct err err;
     int status = EX_OK;
     (void)argc;

@@ -68,11 +68,12 @@ static void go_up(struct network *network)
         alarm_set(network->restart, RESTART_MS);
         return;
     }
-    char bytes[32];
+    char bytes[32], level[8];
     snprintf(bytes, sizeof(bytes), "%llu",
              (unsigned long long)network->settings->traffic_bytes);
+    snprintf(level, sizeof(level), "%d", network->settings->log_level);
     char *argv[] = { network->settings->proxy_path, network->settings->hosts,
-                     bytes, NULL };
+                     bytes, level, NULL };
     network->channel = watch_new(network->loop, pair[0], on_channel, network);
     int pid = spawn(network->loop, argv, pair[1]);
     close(pair[1]);

@@ -372,6 +372,8 @@ static bool install_run(struct install *install, int channel)
 {
     const struct packages *packages = install->packages;
     const struct executor_settings *settings = packages->settings;
+    const char *allow =
+        settings->packages_allow ? settings->packages_allow : "*";
     char bytes[24];
     snprintf(bytes, sizeof(bytes), "%llu",
              (unsigned long long)settings->packages_bytes);
@@ -380,7 +382,7 @@ static bool install_run(struct install *install, int channel)
         QUERN_PYTHON, "-I",
         "-B",         packages->program,
         "--source",   settings->packages,
-        "--allow",    settings->packages_allow,
+        "--allow",    allow,
         "--store",    packages->store,
         "--work",     install->work,
         "--into",     install->request.folder,

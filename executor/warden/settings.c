@@ -11,8 +11,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "executor/base/log.h"
 #include "executor/proxy/hosts.h"
 #include "schemas/message/limits.h"
+#include "schemas/service/log_row.h"
+#include "schemas/settings/reload.h"
 
 #define AT(member) offsetof(struct executor_settings, member)
 #define MIB (UINT64_C(1) << 20)
@@ -22,8 +25,11 @@ enum { HOUR_MS = 3600 * 1000, FEWEST_UIDS = 16 };
 
 const char *const profile_names[] = { "science", "bare", NULL };
 
-static const char *const levels[] = { "boxed", "watched", "full", NULL };
-_Static_assert(LEVEL_FULL == 2, "levels[] has their names");
+const char *const level_names[] = { "boxed", "watched", "full", NULL };
+_Static_assert(sizeof(level_names) / sizeof(level_names[0]) == LEVELS + 1,
+               "level_names[] has their names");
+static const char *const outer_names[] = { "none", "gvisor", NULL };
+_Static_assert(OUTER_GVISOR == 1, "outer_names[] has their names");
 
 bool profile_read(struct view name, enum profile *profile)
 {
@@ -225,12 +231,14 @@ static const struct setting rows[] = {
       .min = 100,
       .max = MAX_CELL_MS,
       .normal = "1m",
+      .is_reloaded = true,
       .about = "The longest that a cell may run." },
     { .name = "tool-time",
       .type = SETTING_TIME,
       .offset = AT(tool_ms),
       .max = MAX_CELL_MS,
       .normal = "10m",
+      .is_reloaded = true,
       .about = "How long a cell may wait for tools in all; this does not count "
                "as its running time." },
     { .name = "idle",
@@ -239,6 +247,7 @@ static const struct setting rows[] = {
       .min = 1000,
       .max = MAX_DEADLINE_MS,
       .normal = "20m",
+      .is_reloaded = true,
       .about = "A session that has been idle for this time ends." },
     { .name = "snapshot",
       .type = SETTING_SIZE,
@@ -328,10 +337,17 @@ static const struct setting rows[] = {
       .group = "Walls",
       .type = SETTING_CHOICE,
       .offset = AT(level),
-      .choices = levels,
+      .choices = level_names,
       .normal = "boxed",
       .about = "The least level of walls: with fewer the executor refuses to "
                "start." },
+    { .name = "outer",
+      .type = SETTING_CHOICE,
+      .offset = AT(outer),
+      .choices = outer_names,
+      .normal = "none",
+      .about = "What surrounds this executor as a wall of its own: within "
+               "gvisor boxes may lack Landlock and cgroup namespaces." },
     { .name = "cgroup",
       .type = SETTING_OF_READER,
       .read = read_cgroup,
@@ -358,6 +374,7 @@ static const struct setting rows[] = {
       .offset = AT(check),
       .is_flag_only = true,
       .about = "Tests the walls, prints which hold, and ends." },
+    LOG_LEVEL_ROW(AT(log_level)),
     { .name = "box",
       .type = SETTING_TEXT,
       .offset = AT(box_path),
@@ -386,6 +403,7 @@ const struct setting_table settings_table = {
     .about = "Runs Python sessions in boxes, for quern-consumer.",
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
+    .size = sizeof(struct executor_settings),
     .details = "It attacks a session of its own before it serves anybody, and "
                "does not start when a wall does not hold. TERM ends it.\n",
     .examples =
@@ -466,10 +484,26 @@ bool settings_read(struct executor_settings *settings, char *const *argv,
     /* Without a box, RLIMIT_NPROC would count all processes of our user. */
     if (settings->insecure)
         settings->limits.processes = UINT32_MAX;
-    if (!settings->packages_allow)
-        settings->packages_allow = view_dup(VIEW("*"));
     *status = EX_UNAVAILABLE;
     return find_programs(settings);
+}
+
+void settings_reload(struct executor_settings *settings, char *const *argv)
+{
+    struct setting_changes changes;
+    struct err err;
+    if (!setting_reload(&settings_table, settings, argv, &changes, &err))
+        log_line("settings.refused", NULL, "%s", err.text);
+    else
+        log_line("settings.reloaded", NULL,
+                 "changed: %.*s; after a restart: "
+                 "%.*s",
+                 (int)changes.applied.len,
+                 changes.applied.data ? changes.applied.data : "",
+                 (int)changes.restart.len,
+                 changes.restart.data ? changes.restart.data : "");
+    log_set_least((enum log_severity)settings->log_level);
+    setting_changes_finish(&changes);
 }
 
 void settings_finish(struct executor_settings *settings)

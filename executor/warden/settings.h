@@ -14,7 +14,13 @@ enum box_level {
     LEVEL_BOXED,   /* namespaces and seccomp: never less */
     LEVEL_WATCHED, /* and Landlock, and the memory of a box is limited */
     LEVEL_FULL,    /* and the kernel limits it, and processes: cgroups */
+    LEVELS,
 };
+extern const char *const level_names[]; /* and NULL */
+
+/* What surrounds the executor and is a wall by itself, for which boxes may go
+ * without Landlock and cgroup namespaces, as its kernel has neither. */
+enum outer_wall { OUTER_NONE, OUTER_GVISOR };
 
 /* What Python has loaded before a session begins: the scientific modules, or
  * none. */
@@ -41,6 +47,7 @@ struct executor_settings {
     char *proxy_path; /* quern-proxy; NULL without hosts */
     char *hosts;      /* that code may reach, as proxy/hosts.h; NULL: none */
     struct session_limits limits; /* default, and most, of a session */
+    int log_level;                /* enum log_severity */
     uint64_t sessions;            /* at once; main.c may lower it */
     uint64_t snapshot_bytes;      /* of the largest that is kept; 0: none */
     char *packages;               /* index, a folder of wheels; NULL: none */
@@ -54,7 +61,8 @@ struct executor_settings {
     uint64_t ready;    /* interpreters that wait for a session, a profile */
     uint64_t renew_ms; /* a zygote is replaced after that time, */
     uint64_t renew_forks; /* ... or so many forks */
-    enum box_level level;
+    enum box_level level; /* the least that is accepted */
+    enum outer_wall outer;
     struct uid_range uids; /* of boxes, a user id each */
     bool own_uids;         /* ... wherever they can be had */
     bool cgroups;          /* limit boxes by them, where it can be done */
@@ -68,6 +76,8 @@ extern const struct setting_table settings_table;
  * False: *status is what the process ends with. */
 bool settings_read(struct executor_settings *settings, char *const *argv,
                    int *status);
+/* HUP: reads anew what may change while it runs, and logs what has. */
+void settings_reload(struct executor_settings *settings, char *const *argv);
 void settings_finish(struct executor_settings *settings);
 
 #endif

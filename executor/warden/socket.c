@@ -212,3 +212,9 @@ void notify(const char *state)
                (const struct sockaddr *)&address, len) < 0)
         return;
 }
+
+uint64_t notify_watchdog_ms(void)
+{
+    const char *text = getenv("WATCHDOG_USEC");
+    return !text ? 0 : strtoull(text, NULL, 10) / 3000;
+}

@@ -29,7 +29,11 @@ bool user_can_run(const char *path, struct err *err);
 int socket_bind(const struct executor_settings *settings, struct user_ids ids,
                 struct err *err);
 
-/* Tells systemd, where there is one: "READY=1", "STOPPING=1". */
+/* Tells systemd, where there is one: "READY=1", "STOPPING=1", "WATCHDOG=1". */
 void notify(const char *state);
+
+/* How often "WATCHDOG=1" has to be sent, in ms; 0: systemd does not wait for
+ * it. */
+uint64_t notify_watchdog_ms(void);
 
 #endif

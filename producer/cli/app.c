@@ -23,6 +23,8 @@ static const struct {
     { "redis_full", EXIT_UNAVAILABLE },
     { "unknown_outcome", EXIT_UNAVAILABLE },
     { "bad_setting", EXIT_USAGE },
+    { "no_answer", EXIT_UNAVAILABLE },
+    { "not_ready", EXIT_JOB },
     { "not_saved", EXIT_OUTPUT },
     { "deadline_exceeded", EXIT_AGAIN },
 };

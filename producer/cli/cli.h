@@ -16,7 +16,8 @@
 enum {
     EXIT_DONE = 0,
     EXIT_JOB = 1,          /* the job failed, was cancelled or is incomplete;
-                              check has found something, a replay differs */
+                              check has found something, a replay differs, a
+                              process is not ready */
     EXIT_USAGE = 64,       /* the command line */
     EXIT_INPUT = 65,       /* the job, a file, an id */
     EXIT_UNAVAILABLE = 69, /* no Redis, or it refuses us */
@@ -108,6 +109,8 @@ int verb_schedule_pause(struct app *app);
 int verb_schedule_resume(struct app *app);
 int verb_schedule_run(struct app *app);
 int verb_replay(struct app *app);
+int verb_metrics(struct app *app);
+int verb_probe(struct app *app); /* verb_metrics.c */
 int verb_doctor(struct app *app);
 int verb_check(struct app *app);
 int verb_completion(struct app *app);

@@ -106,6 +106,15 @@ static void offer_shells(const char *head)
             printf("%s\n", shells[i].name);
 }
 
+static void offer_probes(const char *head)
+{
+    static const char *const probes[] = { "live", "ready" };
+
+    for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
+        if (completion_begins(probes[i], head))
+            printf("%s\n", probes[i]);
+}
+
 /* words: of the command line, without "quern"; the last one is not yet
  * complete. */
 static void completion_offer(const char *const *words, int count)
@@ -126,6 +135,8 @@ static void completion_offer(const char *const *words, int count)
         offer_options(verb, head);
     else if (verb->run == verb_completion)
         offer_shells(head);
+    else if (verb->run == verb_probe && count == used + 1)
+        offer_probes(head);
 }
 
 int verb_completion(struct app *app)

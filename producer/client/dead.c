@@ -231,7 +231,9 @@ static bool find_partition(struct quern *quern, const char *id,
 static bool not_dead(const char *id, struct err *err)
 {
     return err_set(err, ERR_REJECT, "not_dead",
-                   "job %.64s is not among the dead: see quern get", id);
+                   "job %.64s is not among the dead: it runs again, or has "
+                   "ended otherwise",
+                   id);
 }
 
 static bool requeue(struct quern *quern, const char *id, bool anew,

@@ -11,7 +11,7 @@ json_t *operate_queue_json(const struct quern_queue *queue)
 {
     return json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I, s:I, s:I, s:I, s:I, s:I}",
+        "s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", queue->name, "paused", (int)queue->paused, "waiting",
         (json_int_t)queue->waiting, "may_start", (json_int_t)queue->may_start,
         "running", (json_int_t)queue->running, "scheduled",
@@ -26,7 +26,8 @@ json_t *operate_queue_json(const struct quern_queue *queue)
         (json_int_t)queue->tenant_rate_ms, "tenant_tokens",
         (json_int_t)queue->tenant_tokens, "tenant_cost",
         (json_int_t)queue->tenant_cost, "tenant_budget_ms",
-        (json_int_t)queue->tenant_budget_ms);
+        (json_int_t)queue->tenant_budget_ms, "waits_ms",
+        (json_int_t)queue->waits_ms);
 }
 
 json_t *operate_limits_json(const struct quern_tenant_limits *limits)
@@ -79,18 +80,38 @@ static json_t *executor_json(const struct quern_worker *worker)
                      "away_since", (json_int_t)worker->executor_away_since);
 }
 
+/* {"lease": "30s", ...}; null: it has not said. */
+static json_t *settings_json(const struct quern_worker *worker)
+{
+    json_t *settings = worker->settings ? json_object() : json_null();
+    const char *line = worker->settings;
+
+    while (line && *line) {
+        size_t len = strcspn(line, "\n"), name = strcspn(line, "=");
+
+        if (name < len)
+            json_object_setn_new(settings, line, name,
+                                 json_stringn(line + name + 1, len - name - 1));
+        line += len + (line[len] == '\n');
+    }
+    return settings;
+}
+
 json_t *operate_worker_json(const struct quern_worker *worker)
 {
     return json_pack(
         "{s:s, s:s, s:I, s:s, s:s, s:b, s:s, s:I, s:I, s:o, s:o, s:o, s:I, "
-        "s:I}",
+        "s:I, s:I, s:I, s:I, s:o}",
         "worker", worker->name, "host", worker->host, "pid",
         (json_int_t)worker->pid, "version", worker->version, "mode",
         worker->mode, "draining", (int)worker->draining, "queues",
         worker->queues, "slots", (json_int_t)worker->slots, "running",
         (json_int_t)worker->running, "jobs", jobs_json(worker), "models",
         models_json(worker), "executor", executor_json(worker), "started_at",
-        (json_int_t)worker->started_at, "seen_at", (json_int_t)worker->seen_at);
+        (json_int_t)worker->started_at, "seen_at", (json_int_t)worker->seen_at,
+        "clock", (json_int_t)worker->clock, "drain_ms",
+        (json_int_t)worker->drain_ms, "grace_ms", (json_int_t)worker->grace_ms,
+        "settings", settings_json(worker));
 }
 
 json_t *operate_hook_json(const struct quern_hook *hook)

@@ -54,6 +54,7 @@ struct quern_queue {
     uint64_t tenant_tokens, tenant_cost;  /* tokens and micro-dollars of models,
                                              ... */
     uint64_t tenant_budget_ms;            /* ... in so many ms; 0: a day */
+    uint64_t waits_ms; /* as oldest_ms, also while the queue is paused */
 };
 struct quern_queues {
     struct quern_queue *items; /* by name */
@@ -327,14 +328,21 @@ struct quern_worker {
     char executor_away[24];    /* "": it is there; "refused", "absent", ... */
     char executor_reason[160]; /* the same as a sentence */
     uint64_t executor_away_since;
-    char *jobs;   /* ids of those that run, a space between; NULL: none */
+    uint64_t clock; /* of its host, when it reported; ms since 1970 */
+    uint64_t drain_ms, grace_ms; /* grace: until it is killed; 0: not known */
+    char *settings; /* that a fleet should agree about: lines "name=value";
+                       NULL: it has not said */
+    char *jobs;     /* ids of those that run, a space between; NULL: none */
     char *models; /* the names of models that a job may have here, a JSON array;
                      NULL: it has not said */
+    bool silent;  /* it has reported within a day, does so no more, and has not
+                     left; listed only when it is to drain */
 };
 struct quern_workers {
     struct quern_worker *items; /* by name */
     size_t count;
     uint64_t now;
+    size_t silent; /* consumers, listed or not */
 };
 
 /* Lists consumers that have reported lately, and names that shall drain, even

@@ -66,6 +66,8 @@ static bool add_stats(struct quern *quern, unsigned int partition,
     queue->tenants += stats.tenants;
     if (stats.oldest_ms > queue->oldest_ms)
         queue->oldest_ms = stats.oldest_ms;
+    if (stats.waits_ms > queue->waits_ms)
+        queue->waits_ms = stats.waits_ms;
     return true;
 }
 

@@ -23,10 +23,15 @@ static struct quern_worker *find_worker(struct quern_workers *workers,
     return worker;
 }
 
+/* NULL where there is none. */
+static void copy_text(char **text, struct view from)
+{
+    free(*text);
+    *text = from.len > 0 ? view_dup(from) : NULL;
+}
+
 static void read_report(const redisReply *hash, struct quern_worker *worker)
 {
-    struct view models = reply_field(hash, "models");
-
     view_copy(worker->host, sizeof(worker->host), reply_field(hash, "host"));
     view_copy(worker->version, sizeof(worker->version),
               reply_field(hash, "version"));
@@ -45,10 +50,11 @@ static void read_report(const redisReply *hash, struct quern_worker *worker)
               reply_field(hash, "executor_reason"));
     worker->executor_away_since =
         reply_field_number(hash, "executor_away_since");
-    free(worker->models);
-    worker->models = NULL;
-    if (models.len > 0)
-        worker->models = strndup(models.data, models.len);
+    worker->clock = reply_field_number(hash, "clock");
+    worker->drain_ms = reply_field_number(hash, "drain");
+    worker->grace_ms = reply_field_number(hash, "grace");
+    copy_text(&worker->models, reply_field(hash, "models"));
+    copy_text(&worker->settings, reply_field(hash, "settings"));
 }
 
 /* A report names the jobs that run in its own partition. */
@@ -81,7 +87,7 @@ static bool read_drained(struct quern *quern, unsigned int partition,
 }
 
 /* Reads the reports of one partition. A consumer that has fallen silent is
- * still in the set, but its hash has expired: it is left out. */
+ * still in the set, but its hash has expired. */
 static bool worker_read_partition(struct quern *quern, unsigned int partition,
                                   struct quern_workers *workers,
                                   struct err *err)
@@ -105,9 +111,11 @@ static bool worker_read_partition(struct quern *quern, unsigned int partition,
 
         if (!hash)
             return false;
-        if (hash->elements == 0)
-            continue;
         worker = find_worker(workers, name);
+        if (hash->elements == 0) {
+            worker->silent = true;
+            continue;
+        }
         add_jobs(hash, worker);
         if (seen_at >= worker->seen_at)
             read_report(hash, worker);
@@ -115,6 +123,23 @@ static bool worker_read_partition(struct quern *quern, unsigned int partition,
             worker->seen_at = seen_at;
     }
     return listed;
+}
+
+/* Counts those that report in no partition; leaves them out, but for those that
+ * are to drain. */
+static void leave_out_silent(struct quern_workers *workers)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        struct quern_worker *worker = &workers->items[i];
+
+        worker->silent = worker->silent && worker->seen_at == 0;
+        workers->silent += worker->silent;
+        if (!worker->silent || worker->draining)
+            workers->items[kept++] = *worker;
+    }
+    workers->count = kept;
 }
 
 static int worker_by_name(const void *a, const void *b)
@@ -135,6 +160,7 @@ static bool read_workers(struct quern *quern, struct quern_workers *workers,
         if (!worker_read_partition(quern, p, workers, err) ||
             !read_drained(quern, p, workers, err))
             return false;
+    leave_out_silent(workers);
     if (workers->count > 0)
         qsort(workers->items, workers->count, sizeof(*workers->items),
               worker_by_name);
@@ -158,6 +184,7 @@ void quern_workers_free(struct quern_workers *workers)
     for (size_t i = 0; i < workers->count; i++) {
         free(workers->items[i].jobs);
         free(workers->items[i].models);
+        free(workers->items[i].settings);
     }
     free(workers->items);
     *workers = (struct quern_workers){ 0 };

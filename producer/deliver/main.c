@@ -8,9 +8,10 @@
 #include "schemas/service/alarm.h"
 #include "schemas/service/log.h"
 #include "schemas/service/notify.h"
+#include "schemas/service/reloader.h"
 
-enum { SIGNALS = 2 };
-static const int numbers[SIGNALS] = { SIGTERM, SIGINT };
+enum { SIGNALS = 3 };
+static const int numbers[SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
 
 struct deliver_process {
     struct deliver_settings settings;
@@ -20,6 +21,8 @@ struct deliver_process {
     uv_signal_t signals[SIGNALS];
     struct alarm *watchdog; /* of systemd */
     uint64_t watchdog_ms;
+    struct reloader *reloader;
+    char *const *argv;
     struct fleet_links *links;
     struct deliverer *deliverer;
     bool leaving;
@@ -34,6 +37,7 @@ static void on_drained(void *owner)
     deliverer_close(process->deliverer);
     fleet_links_free(process->links);
     alarm_free(process->watchdog);
+    reloader_free(process->reloader);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&process->signals[i], NULL);
 }
@@ -56,10 +60,19 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct deliver_process *process = handle->data;
 
-    (void)number;
-    if (process->leaving)
+    if (number == SIGHUP)
+        reloader_run(process->reloader);
+    else if (process->leaving)
         exit(process->exit_code);
-    leave(process, process->settings.drain_ms);
+    else
+        leave(process, process->settings.drain_ms);
+}
+
+static void on_reloaded(void *owner)
+{
+    const struct deliver_process *process = owner;
+
+    log_set_least((enum log_severity)process->settings.log_level);
 }
 
 static void on_watchdog(void *owner)
@@ -123,6 +136,16 @@ static void deliver_open(struct deliver_process *process)
         uv_signal_start(&process->signals[i], on_signal, numbers[i]);
     }
     process->watchdog = alarm_new(&process->loop, on_watchdog, process);
+    const struct reloader_place reload = {
+        .loop = &process->loop,
+        .table = &deliver_settings_table,
+        .settings = &process->settings,
+        .argv = process->argv,
+        .every_ms = process->settings.reload_ms,
+        .on_reloaded = on_reloaded,
+        .owner = process,
+    };
+    process->reloader = reloader_new(&reload);
     process->deliverer = deliverer_new(&place, &process->settings);
     if (!process->deliverer)
         abort(); /* curl has no memory */
@@ -150,7 +173,7 @@ static void serve(struct deliver_process *process)
 
 int main(int argc, char **argv)
 {
-    struct deliver_process process = { .exit_code = EX_OK };
+    struct deliver_process process = { .argv = argv, .exit_code = EX_OK };
     enum setting_request request;
     struct err err;
 
@@ -163,6 +186,7 @@ int main(int argc, char **argv)
     } else if (request != SETTING_RUN) {
         setting_print(&deliver_settings_table, request, QUERN_VERSION, stdout);
     } else {
+        log_set_least((enum log_severity)process.settings.log_level);
         serve(&process);
     }
     address_finish(&process.redis);

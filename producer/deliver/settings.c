@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "schemas/redis/rows.h"
+#include "schemas/service/log_row.h"
+#include "schemas/service/reloader.h"
 
 #define AT(member) offsetof(struct deliver_settings, member)
 
@@ -68,6 +70,7 @@ static const struct setting rows[] = {
       .min = 10,
       .max = HOUR_MS,
       .normal = "1s",
+      .is_reloaded = true,
       .about = "How often each partition is asked for deliveries that are "
                "due." },
     { .name = "hook-requests",
@@ -77,6 +80,7 @@ static const struct setting rows[] = {
       .min = 1,
       .max = 1000,
       .normal = "256",
+      .is_reloaded = true,
       .about = "Requests at the same time." },
     { .name = "hook-requests-each",
       .type = SETTING_NUMBER,
@@ -84,6 +88,7 @@ static const struct setting rows[] = {
       .min = 1,
       .max = 1000,
       .normal = "16",
+      .is_reloaded = true,
       .about = "Of these to one webhook: a receiver that is slow keeps none "
                "from the others." },
     { .name = "hook-timeout",
@@ -92,6 +97,7 @@ static const struct setting rows[] = {
       .min = 100,
       .max = UINT64_C(5) * 60 * 1000,
       .normal = "20s",
+      .is_reloaded = true,
       .about = "A request that is not answered in this time has failed." },
     { .name = "hook-retries",
       .type = SETTING_LIST,
@@ -105,11 +111,13 @@ static const struct setting rows[] = {
       .type = SETTING_SWITCH,
       .offset = AT(plain_http),
       .normal = "off",
+      .is_reloaded = true,
       .about = "Also to http: what is sent can be read on the way." },
     { .name = "hook-private",
       .type = SETTING_SWITCH,
       .offset = AT(private_addresses),
       .normal = "off",
+      .is_reloaded = true,
       .about = "Also to addresses that are not of the public internet: whoever "
                "sets up webhooks can then reach this network." },
     { .name = "drain",
@@ -118,7 +126,10 @@ static const struct setting rows[] = {
       .offset = AT(drain_ms),
       .max = HOUR_MS,
       .normal = "25s",
+      .is_reloaded = true,
       .about = "After TERM, requests may go on for this time." },
+    LOG_LEVEL_ROW(AT(log_level)),
+    RELOAD_ROW(AT(reload_ms)),
 };
 
 const struct setting_table deliver_settings_table = {
@@ -126,6 +137,7 @@ const struct setting_table deliver_settings_table = {
     .about = "Tells webhooks of the ends of jobs.",
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
+    .size = sizeof(struct deliver_settings),
     .details =
         "TERM drains: no more deliveries are taken, and requests may go on for "
         "--drain. A second TERM ends at once; another deliverer then makes the "

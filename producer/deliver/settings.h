@@ -31,6 +31,8 @@ struct deliver_settings {
     bool private_addresses;
 
     uint64_t drain_ms;
+    int log_level; /* enum log_severity */
+    uint64_t reload_ms;
 };
 
 extern const struct setting_table deliver_settings_table;

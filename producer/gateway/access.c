@@ -40,6 +40,7 @@ struct key_look {
     void *owner;
     struct sha256 hash;
     uint64_t changes; /* of the cache, when it began */
+    bool is_again;    /* no request: it is not counted */
 };
 
 /* The fields that are read, and their places in the reply. */
@@ -179,9 +180,10 @@ static void note_use(struct access *access, const struct sha256 *hash)
     command_finish(&command);
 }
 
-/* One sentence for all: nobody is to learn which keys there were. */
+/* One sentence for all: nobody is to learn which keys there were. is_again: it
+ * is no request. */
 static void access_settle(struct access *access, const struct known_key *key,
-                          access_done *done, void *owner)
+                          bool is_again, access_done *done, void *owner)
 {
     struct access_outcome outcome = { .caller = &key->caller };
     bool is_over = key->expires_at > 0 && key->expires_at <= access_now_ms();
@@ -192,7 +194,7 @@ static void access_settle(struct access *access, const struct known_key *key,
         return;
     }
     note_use(access, &key->hash);
-    if (key->rate > 0)
+    if (key->rate > 0 && !is_again)
         count_request(access, key, done, owner);
     else
         done(owner, &outcome);
@@ -259,14 +261,15 @@ static void on_key(void *owner, const redisReply *reply, const struct err *why)
         known_key_read(&key, reply);
         if (look->changes == key_cache_changes(look->access->cache))
             key_cache_put(look->access->cache, &key);
-        access_settle(look->access, &key, look->done, look->owner);
+        access_settle(look->access, &key, look->is_again, look->done,
+                      look->owner);
     }
     access_drop(look->access);
     free(look);
 }
 
 static void look_up(struct access *access, const struct sha256 *hash,
-                    access_done *done, void *owner)
+                    bool is_again, access_done *done, void *owner)
 {
     struct access_outcome away = { .status = 503, .after_ms = 1000 };
     struct key_look *look = malloc(sizeof(*look));
@@ -276,8 +279,9 @@ static void look_up(struct access *access, const struct sha256 *hash,
 
     if (!look)
         abort();
-    *look = (struct key_look){ access, done, owner, *hash,
-                               key_cache_changes(access->cache) };
+    *look = (struct key_look){
+        access, done, owner, *hash, key_cache_changes(access->cache), is_again
+    };
     snprintf(what, sizeof(what), "key:%s", hash->text);
     key = names_of_fleet(&access->gateway->names, what);
     command_init(&command, "HMGET");
@@ -315,16 +319,34 @@ static bool key_of(const struct access *access,
     return true;
 }
 
+static void check_hash(struct access *access, const struct sha256 *hash,
+                       bool is_again, access_done *done, void *owner)
+{
+    const struct known_key *known = key_cache_find(access->cache, hash);
+
+    if (known)
+        access_settle(access, known, is_again, done, owner);
+    else
+        look_up(access, hash, is_again, done, owner);
+}
+
 void access_check_key(struct access *access, struct view key, access_done *done,
                       void *owner)
 {
     const struct sha256 hash = blob_sha256(key);
-    const struct known_key *known = key_cache_find(access->cache, &hash);
 
-    if (known)
-        access_settle(access, known, done, owner);
+    check_hash(access, &hash, false, done, owner);
+}
+
+void access_check_again(struct access *access, const struct sha256 *key,
+                        access_done *done, void *owner)
+{
+    struct access_outcome open = { .caller = &access->open };
+
+    if (key->text[0] == '\0')
+        done(owner, &open);
     else
-        look_up(access, &hash, done, owner);
+        check_hash(access, key, true, done, owner);
 }
 
 /* "127.0.0.1", "[::1]", "[::1]:8088". Letters alone could be a domain: 1a.ee.

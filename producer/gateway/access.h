@@ -51,7 +51,13 @@ uint64_t access_now_ms(void);
 /* Calls done once; within the call when Redis need not be asked. */
 void access_check(struct access *access, const struct http_exchange *exchange,
                   access_done *done, void *owner);
-/* The same of a key that is not in the request's headers, of sound form. */
+/* Whether a key still counts that did before, for what goes on for long; it is
+ * no request of the key's rate. key: of an access_caller; of one without a key
+ * the caller stays as it is. Outcome: 401 when it has ended. */
+void access_check_again(struct access *access, const struct sha256 *key,
+                        access_done *done, void *owner);
+/* As access_check(), of a key that is not in the request's headers, of sound
+ * form. */
 void access_check_key(struct access *access, struct view key, access_done *done,
                       void *owner);
 

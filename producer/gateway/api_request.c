@@ -12,6 +12,7 @@
 #include "producer/gateway/api_error.h"
 #include "producer/gateway/cors.h"
 #include "producer/gateway/fleet_links.h"
+#include "producer/gateway/numbers.h"
 #include "producer/gateway/work.h"
 #include "schemas/json/convert.h"
 #include "schemas/redis/reply.h"
@@ -46,6 +47,7 @@ enum { ERROR_BYTES = 16 << 10 };
 static void on_gone(void *owner, enum http_gone why)
 {
     (void)why;
+    numbers_count_request(owner, 0);
     api_request_part(owner);
 }
 
@@ -130,6 +132,7 @@ void api_request_answer(struct api_request *request, unsigned int status,
     if (!request->exchange)
         return;
     count = add_own(request, &own, all, headers, count);
+    numbers_count_request(request, status);
     http_answer(request->exchange, status, all, count, body);
     api_request_part(request);
 }
@@ -330,6 +333,7 @@ static bool answer_preflight(struct api_request *request,
 
     if (count == 0)
         return false;
+    numbers_count_request(request, 204);
     http_answer(request->exchange, 204, pairs, count, VIEW(""));
     api_request_part(request);
     return true;
@@ -371,11 +375,13 @@ void api_request_begin(void *gateway, struct http_exchange *exchange)
         abort();
     *request = (struct api_request){ .gateway = gateway,
                                      .exchange = exchange,
+                                     .begun_ns = uv_hrtime(),
                                      .holds = 1 };
     make_id(gateway, request->id);
     http_request_follow(exchange, &events, request);
     route_find(&match, route_tables, http_request_head(exchange));
     request->route = match.route;
+    request->kind = match.kind;
     memcpy(request->params, match.params, sizeof(request->params));
     if (!match.route) {
         refuse_route(request, &match);
@@ -604,6 +610,7 @@ struct http_stream *api_request_stream(struct api_request *request,
     struct http_stream *begun;
 
     count = add_own(request, &own, all, headers, count);
+    numbers_count_request(request, status);
     begun = http_stream_begin(request->exchange, status, all, count, length,
                               heard, owner);
     api_request_part(request);

@@ -28,6 +28,8 @@ struct api_request {
     struct gateway *gateway;
     struct http_exchange *exchange; /* NULL: answered, or the peer has gone */
     const struct api_route *route;
+    const char *kind;  /* the name of the table that has the route */
+    uint64_t begun_ns; /* by uv_hrtime() */
     struct view params[ROUTE_MAX_PARAMS]; /* until the answer */
     struct access_caller caller;
     struct access_rate rate; /* of the key; every answer says it */

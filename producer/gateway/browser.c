@@ -17,10 +17,14 @@ static struct view browser_header(const struct http_exchange *exchange,
     return http_request_value(exchange, name, &value, &err) ? value : VIEW("");
 }
 
-/* The value of the cookie of that name: "a=1; b=2". */
+/* The value of the cookie of that name: "a=1; b=2". Of two of that name none
+ * counts: whoever serves another port of this host may have set the first one,
+ * for a longer path. */
 static struct view cookie_named(struct view cookies, const char *name)
 {
     size_t name_len = strlen(name);
+    struct view value = { "", 0 };
+    bool is_there = false;
 
     while (cookies.len > 0) {
         const char *semicolon = memchr(cookies.data, ';', cookies.len);
@@ -29,13 +33,17 @@ static struct view cookie_named(struct view cookies, const char *name)
         struct view pair = view_trimmed((struct view){ cookies.data, len });
 
         if (pair.len > name_len && view_starts(pair, name) &&
-            pair.data[name_len] == '=')
-            return (struct view){ pair.data + name_len + 1,
-                                  pair.len - name_len - 1 };
+            pair.data[name_len] == '=') {
+            if (is_there)
+                return VIEW("");
+            is_there = true;
+            value = (struct view){ pair.data + name_len + 1,
+                                   pair.len - name_len - 1 };
+        }
         len += semicolon != NULL;
         cookies = (struct view){ cookies.data + len, cookies.len - len };
     }
-    return VIEW("");
+    return value;
 }
 
 static bool changes_something(const struct http_exchange *exchange)

@@ -333,7 +333,7 @@ void fleet_links_tell(struct fleet_links *links, unsigned int partition,
     struct err err;
 
     if (!fleet_links_call(links, partition, command, NULL, NULL, &err))
-        log_line("redis.unsent", "{s:s, s:s}", "what", what, "why", err.text);
+        log_line("redis.unsent", "{s:s, s:s}", "of", what, "why", err.text);
 }
 
 redisReply *fleet_links_keep_reply(struct fleet_links *links,

@@ -34,7 +34,8 @@ struct gateway {
     struct access *access;       /* who may do what */
     struct followers *followers; /* who follows which job */
     struct http_server *server;
-    struct http_tls *tls; /* NULL: HTTP in the clear */
+    struct numbers *numbers; /* NULL: no --metrics */
+    struct http_tls *tls;    /* NULL: HTTP in the clear */
     uint64_t
         request_id; /* of the last one; the first one is chosen by chance */
     uint64_t blob_bytes; /* in memory, see native/blob_memory.h */

@@ -13,6 +13,7 @@
 #include "producer/gateway/followers.h"
 #include "producer/gateway/http/http_server.h"
 #include "producer/gateway/http/http_tls.h"
+#include "producer/gateway/numbers.h"
 #include "producer/gateway/openai/left_jobs.h"
 #include "producer/gateway/openai/model_list.h"
 #include "producer/gateway/submits.h"
@@ -20,6 +21,7 @@
 #include "schemas/service/alarm.h"
 #include "schemas/service/log.h"
 #include "schemas/service/notify.h"
+#include "schemas/service/reloader.h"
 
 enum { SIGNALS = 3 };
 static const int numbers[SIGNALS] = { SIGTERM, SIGINT, SIGHUP };
@@ -30,6 +32,8 @@ struct process {
     uv_signal_t signals[SIGNALS];
     struct alarm *watchdog; /* of systemd */
     uint64_t watchdog_ms;
+    struct reloader *reloader;
+    char *const *argv;
     int exit_code;
 };
 
@@ -60,10 +64,12 @@ static void on_drained(void *owner)
     left_jobs_free(gateway->left_jobs);
     gateway->left_jobs = NULL; /* calls that are on their way end later */
     followers_free(gateway->followers);
+    numbers_close(gateway->numbers);
     work_free(gateway->work);
     model_list_free(gateway->models);
     fleet_links_free(gateway->links);
     alarm_free(process->watchdog);
+    reloader_free(process->reloader);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&process->signals[i], NULL);
 }
@@ -96,7 +102,7 @@ static bool load_tls(struct gateway *gateway, struct err *err)
     return gateway->tls;
 }
 
-/* HUP: certificate and key may be new. Wrong ones change nothing. */
+/* Certificate and key may be new. Wrong ones change nothing. */
 static void reload_tls(const struct gateway *gateway)
 {
     struct err err = { 0 };
@@ -110,6 +116,32 @@ static void reload_tls(const struct gateway *gateway)
         log_line("tls.refused", "{s:s}", "why", err.text);
 }
 
+static void on_reloaded(void *owner)
+{
+    const struct process *process = owner;
+
+    log_set_least((enum log_severity)process->gateway.settings.log_level);
+    reload_tls(&process->gateway);
+}
+
+static void watch_files(struct process *process)
+{
+    const struct gateway_settings *settings = &process->gateway.settings;
+    const struct reloader_place place = {
+        .loop = &process->loop,
+        .table = &gateway_settings_table,
+        .settings = &process->gateway.settings,
+        .argv = process->argv,
+        .every_ms = settings->reload_ms,
+        .on_reloaded = on_reloaded,
+        .owner = process,
+    };
+
+    process->reloader = reloader_new(&place);
+    reloader_watch(process->reloader, settings->tls_certificate);
+    reloader_watch(process->reloader, settings->tls_key);
+}
+
 /* TERM: the first one drains, the second one ends at once: what Redis has is
  * kept. */
 static void on_signal(uv_signal_t *handle, int number)
@@ -117,7 +149,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct process *process = handle->data;
 
     if (number == SIGHUP)
-        reload_tls(&process->gateway);
+        reloader_run(process->reloader);
     else if (process->gateway.draining)
         exit(process->exit_code);
     else
@@ -228,6 +260,7 @@ static void open_parts(struct process *process)
         uv_signal_start(&process->signals[i], on_signal, numbers[i]);
     }
     process->watchdog = alarm_new(gateway->loop, on_watchdog, process);
+    watch_files(process);
     gateway->links = fleet_links_new(&place, events, process);
     gateway->submits = submits_new(gateway);
     gateway->left_jobs = left_jobs_new(gateway);
@@ -236,7 +269,8 @@ static void open_parts(struct process *process)
     gateway->work = work_new(gateway);
     gateway->access = access_new(gateway);
     open_server(gateway);
-    if (!load_tls(gateway, &err) || !listen_everywhere(gateway, &err)) {
+    if (!load_tls(gateway, &err) || !listen_everywhere(gateway, &err) ||
+        !numbers_open(gateway, &gateway->numbers, &err)) {
         fprintf(stderr, "quern-gateway: %s\n", err.text);
         process->exit_code = EX_UNAVAILABLE;
         process_leave(process, 0);
@@ -280,7 +314,7 @@ static void process_serve(struct process *process)
 
 int main(int argc, char **argv)
 {
-    struct process process = { .exit_code = EX_OK };
+    struct process process = { .argv = argv, .exit_code = EX_OK };
     struct gateway *gateway = &process.gateway;
     enum setting_request request;
     struct err err;
@@ -294,6 +328,7 @@ int main(int argc, char **argv)
     } else if (request != SETTING_RUN) {
         setting_print(&gateway_settings_table, request, QUERN_VERSION, stdout);
     } else {
+        log_set_least((enum log_severity)gateway->settings.log_level);
         raise_file_limit();
         process_serve(&process);
     }

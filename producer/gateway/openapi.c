@@ -82,4 +82,5 @@ static const struct api_route routes[] = {
 const struct route_table openapi_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "openapi",
 };

@@ -84,6 +84,7 @@ void route_find(struct route_match *match,
         for (size_t i = 0; i < (*tables)->count; i++)
             if (route_takes(match, &(*tables)->routes[i], head)) {
                 match->route = &(*tables)->routes[i];
+                match->kind = (*tables)->name;
                 return;
             }
 }

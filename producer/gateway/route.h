@@ -55,6 +55,7 @@ struct api_route {
 struct route_table {
     const struct api_route *routes;
     size_t count;
+    const char *name; /* for metrics: one of those in numbers.c */
 };
 /* routes.c: all tables; ends in NULL. */
 extern const struct route_table *const route_tables[];
@@ -63,6 +64,7 @@ enum { ROUTE_ALLOW_BYTES = 64 };
 
 struct route_match {
     const struct api_route *route;        /* NULL: none */
+    const char *kind;                     /* the name of its table */
     struct view params[ROUTE_MAX_PARAMS]; /* of {...}, in their order */
     /* Without a route: the methods that the path has, "GET, POST"; "": there is
      * no such path. */

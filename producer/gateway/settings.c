@@ -9,6 +9,8 @@
 #include "schemas/message/limits.h"
 #include "schemas/message/rule.h"
 #include "schemas/redis/rows.h"
+#include "schemas/service/log_row.h"
+#include "schemas/service/reloader.h"
 
 #define AT(member) offsetof(struct gateway_settings, member)
 
@@ -120,6 +122,7 @@ static const struct setting rows[] = {
       .normal = "",
       .value = "ORIGIN,...",
       .check = cors_check,
+      .is_reloaded = true,
       .about = "Web pages of these origins (https://app.example) may use the "
                "gateway from a browser, with a key; * is any page." },
     { .name = "key-cache-time",
@@ -127,8 +130,18 @@ static const struct setting rows[] = {
       .offset = AT(key_cache_ms),
       .max = HOUR_MS,
       .normal = "5s",
+      .is_reloaded = true,
       .about = "How long the gateway remembers what Redis has said of a key. "
                "It hears at once of keys that are removed or replaced." },
+    { .name = "metrics",
+      .type = SETTING_TEXT,
+      .offset = AT(metrics),
+      .normal = "",
+      .value = "PLACE",
+      .check = listen_place_check,
+      .about = "Where /metrics (for Prometheus, with the numbers of the whole "
+               "fleet), /livez and /readyz are answered without a key: a "
+               "numeric address with a port (127.0.0.1:9465) or unix:/path." },
     { .name = "connections",
       .group = "Limits",
       .type = SETTING_NUMBER,
@@ -150,6 +163,7 @@ static const struct setting rows[] = {
       .min = BLOB_MEMORY_LEAST,
       .max = UINT64_C(1) << 40,
       .normal = "512M",
+      .is_reloaded = true,
       .about = "Memory for all files that come in or go out; when it is used "
                "up, further ones are answered 503." },
     { .name = "body-memory",
@@ -167,6 +181,7 @@ static const struct setting rows[] = {
       .min = UINT64_C(60) * 1000,
       .max = (uint64_t)MAX_KEEP_DAYS * 24 * HOUR_MS,
       .normal = "7d",
+      .is_reloaded = true,
       .about = "How long a response can be read, and others can go on from "
                "it." },
     { .name = "file-ttl",
@@ -175,6 +190,7 @@ static const struct setting rows[] = {
       .min = HOUR_MS,
       .max = UINT64_C(400) * 24 * HOUR_MS,
       .normal = "30d",
+      .is_reloaded = true,
       .about = "How long an uploaded file is kept when its upload does not say "
                "so (expires_after)." },
     { .name = "container-ttl",
@@ -183,6 +199,7 @@ static const struct setting rows[] = {
       .min = UINT64_C(60) * 1000,
       .max = (uint64_t)MAX_KEEP_DAYS * 24 * HOUR_MS,
       .normal = "7d",
+      .is_reloaded = true,
       .about = "How long a container is kept after its last use, and the most "
                "that expires_after may say." },
     { .name = "link-ttl",
@@ -191,6 +208,7 @@ static const struct setting rows[] = {
       .min = UINT64_C(60) * 1000,
       .max = (uint64_t)MAX_KEEP_DAYS * 24 * HOUR_MS,
       .normal = "24h",
+      .is_reloaded = true,
       .about = "How long a link to a file that a job has made opens it, "
                "without a key. Chats are kept at least as long." },
     { .name = "public-url",
@@ -207,6 +225,7 @@ static const struct setting rows[] = {
       .offset = AT(foreground_grace_ms),
       .max = UINT64_C(600) * 1000,
       .normal = "5s",
+      .is_reloaded = true,
       .about = "When the client of a response that is not in the background "
                "goes away, its job is cancelled after this time, unless the "
                "client repeats the request, or has sent an Idempotency-Key." },
@@ -214,6 +233,7 @@ static const struct setting rows[] = {
       .type = SETTING_SWITCH,
       .offset = AT(whole_turns),
       .normal = "off",
+      .is_reloaded = true,
       .about = "Stream a text only when its turn is complete, so that nothing "
                "is ever taken back." },
     { .name = "drain",
@@ -222,14 +242,24 @@ static const struct setting rows[] = {
       .offset = AT(drain_ms),
       .max = HOUR_MS,
       .normal = "25s",
+      .is_reloaded = true,
       .about = "After TERM, requests and streams may go on for this time." },
+    LOG_LEVEL_ROW(AT(log_level)),
+    RELOAD_ROW(AT(reload_ms)),
 };
+
+static bool check_together(const void *settings, struct err *err)
+{
+    return gateway_settings_check(settings, err);
+}
 
 const struct setting_table gateway_settings_table = {
     .program = "quern-gateway",
     .about = "Takes jobs over HTTP, and gives their events and results.",
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
+    .size = sizeof(struct gateway_settings),
+    .check = check_together,
     .details =
         "TERM drains: no more connections, and requests and streams may go on "
         "for --drain. A second TERM ends at once.\n"

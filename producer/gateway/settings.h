@@ -23,6 +23,7 @@ struct gateway_settings {
     char *open_tenant;  /* requests without a key are its; "": none are */
     char *cors_origins; /* words; "": pages of no other origin */
     uint64_t key_cache_ms;
+    char *metrics; /* a place; "": none */
 
     uint64_t connections;
     uint64_t connections_per_address;
@@ -36,6 +37,8 @@ struct gateway_settings {
     char *public_url; /* what links begin with; "": as the client says */
     bool whole_turns; /* a text is streamed when it is certain */
     uint64_t drain_ms;
+    int log_level; /* enum log_severity */
+    uint64_t reload_ms;
 };
 
 extern const struct setting_table gateway_settings_table;

@@ -1,9 +1,9 @@
 /* listener.c - libmicrohttpd, driven by libuv. */
 #include "schemas/metrics/listener.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,8 +31,12 @@ static enum MHD_Result answer(struct MHD_Connection *connection,
                               unsigned int status, const char *type,
                               struct view text)
 {
+    union { /* libmicrohttpd copies it, but does not say const */
+        const char *text;
+        void *bytes;
+    } same = { text.data };
     struct MHD_Response *response = MHD_create_response_from_buffer(
-        text.len, (void *)(uintptr_t)text.data, MHD_RESPMEM_MUST_COPY);
+        text.len, same.bytes, MHD_RESPMEM_MUST_COPY);
     if (!response)
         return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
@@ -186,11 +190,12 @@ static unsigned int port_of(int fd)
 {
     struct sockaddr_storage name = { 0 };
     socklen_t size = sizeof(name);
-    if (getsockname(fd, (struct sockaddr *)&name, &size) < 0)
+    char port[8] = "";
+    if (getsockname(fd, (struct sockaddr *)&name, &size) < 0 ||
+        getnameinfo((struct sockaddr *)&name, size, NULL, 0, port, sizeof(port),
+                    NI_NUMERICSERV) != 0)
         return 0;
-    return ntohs(name.ss_family == AF_INET6
-                     ? ((struct sockaddr_in6 *)&name)->sin6_port
-                     : ((struct sockaddr_in *)&name)->sin_port);
+    return (unsigned int)strtoul(port, NULL, 10);
 }
 
 struct listener *listener_open(uv_loop_t *loop, const char *place,

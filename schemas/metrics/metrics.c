@@ -283,7 +283,7 @@ void metrics_allow(const char *label, struct view value)
 }
 
 /* A histogram is one series for each bucket, +Inf, the sum and the count. */
-static size_t lines_of(const struct metric *metric)
+static size_t metric_lines(const struct metric *metric)
 {
     return metric->type == METRIC_HISTOGRAM ? bucket_count(metric) + 3 : 1;
 }
@@ -296,7 +296,7 @@ size_t metrics_series(void)
         size_t places = counted->numbers ? counted->places : 0;
         for (size_t place = 0; place < places; place++)
             if (counted->is_touched[place])
-                series += lines_of(&all.table[id]);
+                series += metric_lines(&all.table[id]);
     }
     return series;
 }
@@ -305,7 +305,7 @@ size_t metrics_most_series(void)
 {
     size_t series = 0;
     for (size_t id = 0; id < all.count; id++)
-        series += all.counted[id].places * lines_of(&all.table[id]);
+        series += all.counted[id].places * metric_lines(&all.table[id]);
     return series;
 }
 
@@ -329,7 +329,7 @@ static void write_number(struct buf *out, double value)
 }
 
 /* A value may hold any UTF-8; what is none is shown as "?". */
-static void write_value(struct buf *out, struct view value)
+static void metric_write_value(struct buf *out, struct view value)
 {
     while (value.len > 0) {
         size_t len = view_character(value);
@@ -351,15 +351,15 @@ static void write_label(struct buf *out, bool *is_open, const char *name,
                         struct view value)
 {
     buf_printf(out, "%s%s=\"", *is_open ? "," : "{", name);
-    write_value(out, value);
+    metric_write_value(out, value);
     buf_add(out, VIEW("\""));
     *is_open = true;
 }
 
 /* suffix: of the name; bound: the label "le" of a bucket, or NULL. */
-static void write_line(struct buf *out, const struct metric *metric,
-                       const struct view *values, const char *suffix,
-                       const char *bound, double value)
+static void metric_write_line(struct buf *out, const struct metric *metric,
+                              const struct view *values, const char *suffix,
+                              const char *bound, double value)
 {
     bool is_open = false;
     buf_printf(out, "quern_%s%s", metric->name, suffix);
@@ -381,12 +381,12 @@ static void write_histogram(struct buf *out, const struct metric *metric,
         char bound[32];
         snprintf(bound, sizeof(bound), "%.9g", metric->buckets[i]);
         sum += numbers[i];
-        write_line(out, metric, values, "_bucket", bound, sum);
+        metric_write_line(out, metric, values, "_bucket", bound, sum);
     }
     sum += numbers[count];
-    write_line(out, metric, values, "_bucket", "+Inf", sum);
-    write_line(out, metric, values, "_sum", NULL, numbers[count + 1]);
-    write_line(out, metric, values, "_count", NULL, sum);
+    metric_write_line(out, metric, values, "_bucket", "+Inf", sum);
+    metric_write_line(out, metric, values, "_sum", NULL, numbers[count + 1]);
+    metric_write_line(out, metric, values, "_count", NULL, sum);
 }
 
 void metrics_write_head(struct buf *out, const char *name,
@@ -424,7 +424,7 @@ static void write_metric(struct buf *out, size_t id)
         if (metric->type == METRIC_HISTOGRAM)
             write_histogram(out, metric, values, numbers);
         else
-            write_line(out, metric, values, "", NULL, *numbers);
+            metric_write_line(out, metric, values, "", NULL, *numbers);
     }
 }
 

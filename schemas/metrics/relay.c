@@ -14,7 +14,7 @@ struct relay {
     bool is_histogram;
 };
 
-static bool skip(struct view *text, const char *word)
+static bool relay_skip(struct view *text, const char *word)
 {
     size_t len = strlen(word);
     if (!view_starts(*text, word))
@@ -48,11 +48,11 @@ static bool take_character(struct view *text)
 /* "..." with \\, \" and \n within. */
 static bool skip_value(struct view *text)
 {
-    if (!skip(text, "\""))
+    if (!relay_skip(text, "\""))
         return false;
-    while (!skip(text, "\"")) {
-        bool escaped =
-            skip(text, "\\\\") || skip(text, "\\\"") || skip(text, "\\n");
+    while (!relay_skip(text, "\"")) {
+        bool escaped = relay_skip(text, "\\\\") || relay_skip(text, "\\\"") ||
+                       relay_skip(text, "\\n");
         if (!escaped && (view_starts(*text, "\\") || !take_character(text)))
             return false;
     }
@@ -62,13 +62,14 @@ static bool skip_value(struct view *text)
 /* {name="value",...}, or nothing. */
 static bool skip_labels(struct view *text)
 {
-    if (!skip(text, "{"))
+    if (!relay_skip(text, "{"))
         return true;
     do {
-        if (take_name(text).len == 0 || !skip(text, "=") || !skip_value(text))
+        if (take_name(text).len == 0 || !relay_skip(text, "=") ||
+            !skip_value(text))
             return false;
-    } while (skip(text, ","));
-    return skip(text, "}");
+    } while (relay_skip(text, ","));
+    return relay_skip(text, "}");
 }
 
 /* As metrics.c writes numbers: 12, 0.25, 1e+12, -3. */
@@ -76,7 +77,7 @@ static bool is_number(struct view text)
 {
     size_t digits = 0;
     bool good = text.len <= 32;
-    skip(&text, "-");
+    relay_skip(&text, "-");
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         digits += c >= '0' && c <= '9';
@@ -93,7 +94,7 @@ static bool is_number(struct view text)
 static bool read_help(struct relay *relay, struct view line)
 {
     struct view name = take_name(&line);
-    if (name.len == 0 || !skip(&line, " ") || line.len == 0 ||
+    if (name.len == 0 || !relay_skip(&line, " ") || line.len == 0 ||
         relay->has_help || relay->count == RELAY_FAMILIES || metrics_has(name))
         return false;
     for (size_t i = 0; i < relay->count; i++)
@@ -109,7 +110,7 @@ static bool read_help(struct relay *relay, struct view line)
 static bool read_type(struct relay *relay, struct view line)
 {
     struct view name = take_name(&line);
-    if (!relay->has_help || !skip(&line, " ") ||
+    if (!relay->has_help || !relay_skip(&line, " ") ||
         !view_equal(name, relay->families[relay->count - 1]))
         return false;
     relay->has_help = false;
@@ -137,17 +138,17 @@ static bool read_sample(const struct relay *relay, struct view line)
         !view_equal(view_head(name, family.len), family))
         return false;
     struct view suffix = { name.data + family.len, name.len - family.len };
-    return is_suffix(relay, suffix) && skip_labels(&line) && skip(&line, " ") &&
-           is_number(line);
+    return is_suffix(relay, suffix) && skip_labels(&line) &&
+           relay_skip(&line, " ") && is_number(line);
 }
 
 static bool read_line(struct relay *relay, struct view line)
 {
-    if (skip(&line, "# HELP quern_"))
+    if (relay_skip(&line, "# HELP quern_"))
         return read_help(relay, line);
-    if (skip(&line, "# TYPE quern_"))
+    if (relay_skip(&line, "# TYPE quern_"))
         return read_type(relay, line);
-    return skip(&line, "quern_") && read_sample(relay, line);
+    return relay_skip(&line, "quern_") && read_sample(relay, line);
 }
 
 bool relay_check(struct view text, struct err *err)

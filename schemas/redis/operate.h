@@ -74,6 +74,8 @@ struct queue_stats {
                                   budget, for a model endpoint */
     uint64_t oldest_ms; /* for how long the oldest job that may start has waited
                            in a stream; 0: there is none */
+    uint64_t waits_ms;  /* the same, also while the queue is paused; 0 of an
+                           older library */
 };
 void transition_stats(struct command *command, const struct names *names,
                       unsigned int partition, struct view queue);

@@ -82,3 +82,11 @@ bool listen_place_read(const char **list, struct listen_place *place,
     *list = text + len + (text[len] == ',');
     return read_place(view_trimmed((struct view){ text, len }), place, err);
 }
+
+bool listen_place_check(const char *text, struct err *err)
+{
+    struct listen_place place;
+    if (strchr(text, ','))
+        return err_set(err, ERR_REJECT, "bad_setting", "must be one place");
+    return listen_place_read(&text, &place, err);
+}

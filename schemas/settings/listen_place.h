@@ -20,4 +20,7 @@ struct listen_place {
 bool listen_place_read(const char **list, struct listen_place *place,
                        struct err *err);
 
+/* Of a setting that names one place. Error: as setting.h has a check's. */
+bool listen_place_check(const char *text, struct err *err);
+
 #endif

@@ -1,5 +1,7 @@
 /* load.c - the values of a table: from its defaults, a file, the environment,
  * the command line; each writes over those before it. */
+#include "schemas/settings/load.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -7,7 +9,6 @@
 #include <string.h>
 
 #include "schemas/message/buf.h"
-#include "schemas/settings/setting.h"
 #include "schemas/settings/spell.h"
 
 enum { MAX_FILE = 256 << 10, MAX_SECRET = 16 << 10 };
@@ -19,6 +20,7 @@ struct load_target {
     const struct setting_table *table;
     void *settings;
     enum setting_request request;
+    struct setting_files *files; /* what was read, or NULL */
 };
 
 /* --- what every program has ----------------------------------------------- */
@@ -97,6 +99,20 @@ static bool setting_read_file(const char *path, struct buf *text,
     return true;
 }
 
+/* Remembers the file, for a reload. */
+static bool load_file(const struct load_target *target, const char *path,
+                      struct buf *text, struct err *err)
+{
+    struct setting_files *files = target->files;
+    if (files && files->count < SETTING_MOST_FILES)
+        files->paths[files->count++] = view_dup(view_of(path));
+    if (!setting_read_file(path, text, err))
+        return false;
+    if (files && view_trimmed(view_of(text->data)).len == 0)
+        files->has_blank = true;
+    return true;
+}
+
 static char *trim(char *text)
 {
     size_t len = strlen(text);
@@ -107,17 +123,22 @@ static char *trim(char *text)
     return text;
 }
 
-/* The first line of the file at that path. */
+/* The file at that path, which is one line. An editor's line end is no part of
+ * the secret. */
 static bool put_secret(const struct load_target *target,
                        const struct setting *row, const char *path,
                        const char *name, struct err *err)
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_SECRET + 1);
-    if (!setting_read_file(path, &text, err))
+    if (!load_file(target, path, &text, err))
         return err_prefix(err, "%s", name);
-    text.data[strcspn(text.data, "\r\n")] = '\0';
-    return setting_put(row, target->settings, trim(text.data), name, err);
+    char *secret = trim(text.data);
+    if (strpbrk(secret, "\r\n"))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "%s: %s has more than one line, and a secret has one",
+                       name, path);
+    return setting_put(row, target->settings, secret, name, err);
 }
 
 /* The row that has this variable. *from_file: it is VARIABLE_FILE of a secret.
@@ -196,7 +217,7 @@ static bool put_lines(const struct load_target *target, const char *path,
 bool setting_load_text(const struct setting_table *table, void *settings,
                        const char *path, char *text, struct err *err)
 {
-    struct load_target target = { table, settings, SETTING_RUN };
+    struct load_target target = { table, settings, SETTING_RUN, NULL };
     return put_lines(&target, path, text, err);
 }
 
@@ -205,7 +226,7 @@ static bool put_file(const struct load_target *target, const char *path,
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_FILE + 1);
-    return (setting_read_file(path, &text, err) ||
+    return (load_file(target, path, &text, err) ||
             err_prefix(err, "--config")) &&
            put_lines(target, path, text.data, err);
 }
@@ -349,11 +370,11 @@ static bool put_flags(struct load_target *target, char *const *argv,
     return true;
 }
 
-bool setting_load(const struct setting_table *table, void *settings,
-                  char *const *argv, enum setting_request *request,
-                  struct err *err)
+bool setting_load_files(const struct setting_table *table, void *settings,
+                        char *const *argv, enum setting_request *request,
+                        struct setting_files *files, struct err *err)
 {
-    struct load_target target = { table, settings, SETTING_RUN };
+    struct load_target target = { table, settings, SETTING_RUN, files };
     put_defaults(&target);
     if (!put_flags(&target, argv + 1, true, err))
         return false;
@@ -361,4 +382,11 @@ bool setting_load(const struct setting_table *table, void *settings,
     return target.request != SETTING_RUN ||
            (put_environment(&target, err) &&
             put_flags(&target, argv + 1, false, err));
+}
+
+bool setting_load(const struct setting_table *table, void *settings,
+                  char *const *argv, enum setting_request *request,
+                  struct err *err)
+{
+    return setting_load_files(table, settings, argv, request, NULL, err);
 }

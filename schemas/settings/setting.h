@@ -53,6 +53,7 @@ struct setting {
     const char *about;    /* a sentence */
     bool is_flag_only;    /* no variable: --check */
     bool is_reloaded;     /* HUP is enough; else a restart */
+    bool is_shared;       /* all programs of a fleet should have the same */
     /* A text's further rules, when it is not empty. Error: a sentence of its
        own, or one that goes on behind "is X": "must be ...". */
     bool (*check)(const char *text, struct err *err);
@@ -66,6 +67,10 @@ struct setting_table {
     const char *about; /* a sentence */
     const struct setting *rows;
     size_t count;
+    size_t size; /* of the struct */
+    /* What only all of the settings together say, for a reload; or NULL. Error:
+     * bad_setting, a whole sentence. */
+    bool (*check)(const void *settings, struct err *err);
     const char *details;  /* paragraphs, each one line; or NULL */
     const char *examples; /* lines */
 };

@@ -130,6 +130,8 @@ PUBLIC = (
 UNCALLED = {
     "amount_write": "tests/unit/settings holds what it writes against what is read",
     "document_help": "tests/unit/settings has it written for some widths",
+    "metrics_most_series": "tests/unit/metrics holds the series that there are against it",
+    "metrics_series": "likewise",
     "links_write": "tests/unit/consumer and tests/fuzz/fuzz_links.c hand it any text",
     "openapi_json": "tests/unit/gateway compares it with the tables of routes",
     "setting_load_text": "tests/fuzz/fuzz_settings.c hands it the text of a file",

@@ -529,12 +529,13 @@ def operate(me, admin):
 
 def measure(me, admin):
     """An exporter's calls, KEDA's, and what a person looks at."""
-    admin.transition("report", "c", 60000, "host", "h", "queues", "default")
+    admin.transition("report", "c", 60000, "mode", "serving", "queues", "default")
     admin.submit()
     connect(me)
     assert "default" in run(me, "queue", "ls", "--json")
     assert '"c"' in run(me, "worker", "ls", "--json")
     run(me, "queue", "history")
+    assert 'quern_workers{state="up"} 1' in run(me, "metrics")
     me.call("INFO")
     me.call("XLEN", WORK)
     me.call("XINFO", "GROUPS", WORK)

@@ -3,43 +3,20 @@ HTTP/2, streams that are not held back, uploads. Both programs come from Debian'
 packages, unpacked beside the build, since an installed one would be started."""
 
 import contextlib
-import fcntl
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import time
 
 import pytest
 import tls_peer
+from debian import unpacked
 from gateway import Gateway
-from servers import BUILD, SOURCE, Process, free_ports, wait_until
+from servers import SOURCE, Process, free_ports, wait_until
 from stack import Stack
 
 PROXIES = pathlib.Path(SOURCE, "deploy", "proxy")
-
-
-def unpacked(package):
-    """The folder with the package's files."""
-    place = pathlib.Path(BUILD).resolve().parent / f"deb-{package}"
-    with open(f"{place}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            if not shutil.which("apt-get"):
-                pytest.skip("no apt-get here")
-            fresh = place.with_suffix(".new")
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir(parents=True)
-            got = subprocess.run(
-                ["apt-get", "download", package], cwd=fresh, capture_output=True, text=True
-            )
-            if got.returncode != 0:
-                pytest.skip(f"{package} cannot be had: {got.stderr[-200:]}")
-            [deb] = fresh.glob("*.deb")
-            subprocess.run(["dpkg-deb", "-x", deb, fresh], check=True)
-            fresh.rename(place)
-    return place
 
 
 def nginx(folder, port, behind, certificate):
@@ -114,7 +91,7 @@ class Proxy:
 
     def __init__(self, port, certificate):
         self.url = f"https://127.0.0.1:{port}"
-        self.curl = ["curl", "--silent", "--no-buffer", "--http2", "--max-time", "60"]
+        self.curl = ["curl", "--silent", "--no-buffer", "--http2", "--max-time", "300"]
         self.curl += ["--cacert", certificate.path]
 
     def __call__(self, path, *more):

@@ -171,7 +171,7 @@ GROWS = """
 grown = threading.Event()
 def grow():
     with open('grows', 'ab', buffering=0) as file:
-        while True: file.write(bytes(999)), grown.set()
+        while file.tell() < 50 << 20: file.write(bytes(999)), grown.set()
 threading.Thread(target=grow, daemon=True).start()
 grown.wait()
 """

@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import gateways
+import hosts
 import r1
 import r2
 import r3
@@ -29,15 +30,16 @@ RUNS = {
     "R5": (r5, 384),
     "subscribers": (subscribers, 10000),
     "gateways": (gateways, 5000),
+    "hosts": (hosts, 24),
 }
-ALONE = ("R2", "R3", "R4", "subscribers")  # on a unix socket
+ALONE = ("R2", "R3", "R4", "subscribers", "hosts")  # on a unix socket
 
 
 def read_arguments():
     parser = argparse.ArgumentParser(prog="tests/fault/run")
     parser.add_argument("name", nargs="?", choices=RUNS)
     parser.add_argument("--seeded", action="store_true")
-    parser.add_argument("--jobs", type=int, metavar="N", help="R2, R3: points; 0: all")
+    parser.add_argument("--jobs", type=int, metavar="N", help="R2, R3: points; 0: all; hosts: sessions")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     parser.add_argument("--redis", choices=SERVERS, default="single")
     parser.add_argument("--fsync", choices=["everysec", "always"], default="everysec")

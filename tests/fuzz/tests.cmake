@@ -28,6 +28,7 @@ fuzz_target(page consumer_reader)
 fuzz_target(expression consumer_reader)
 fuzz_target(address schemas_redis)
 fuzz_target(route schemas_redis)
+fuzz_target(place producer_cli)
 fuzz_target(hook producer_deliver PkgConfig::JANSSON)
 
 # The warden, in a world without processes and clocks.

@@ -76,7 +76,7 @@ def test_ten_thousand_events(tab, stack):
 def test_ten_thousand_events_while_somebody_looks(tab, stack):
     job = TakenJob(stack, prompt="x")
     tab.open(f"job/{job.id}")
-    tab.see("in_progress", exact=True)
+    tab.see("in progress", exact=True)
     job.tell(*calls(CALLS))
     job.finish()
     tab.see("completed", exact=True)

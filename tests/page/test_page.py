@@ -543,15 +543,16 @@ def test_all_words_are_in_chinese(tab):
     missing = tab.page.evaluate(
         """async () => {
           const { chinese } = await import("/page/chinese.js");
-          const names = "main overview jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask".split(" ");
+          const names = "main overview health jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask".split(" ");
           const missing = [];
           for (const name of names) {
             const text = await (await fetch(`/page/${name}.js`)).text();
             const words = [/\\bt\\("([^"]+)"/g, /\\b(?:title|name): "([A-Z][^"]*)"/g,
-              /\\["([^"]+)", \\(/g, /"([A-Z][^"]*)"\\]/g];
+              /\\["([^"]+)", \\(/g, /"([A-Z][^"]*)"\\]/g,
+              /\\["(\\{\\}[^"]+)", "/g, /", "(\\{\\}[^"]+)"\\]/g, /counted\\([^"]+, "([^"]+)", "([^"]+)"/g];
             for (const pattern of words)
-              for (const [, word] of text.matchAll(pattern))
-                if (!(word in chinese)) missing.push(word);
+              for (const [, ...words] of text.matchAll(pattern))
+                missing.push(...words.filter((word) => !(word in chinese)));
           }
           return missing;
         }"""
@@ -680,6 +681,59 @@ def test_a_call_is_approved(tab, gateway, stack):
     tab.page.get_by_role("button", name="Approve").click()
     tab.see("Over.")
     assert tab.page.locator(".output").inner_text().strip() == "as it was"
+
+
+def test_a_key_that_is_pressed_twice_approves_one_call(tab, gateway, stack):
+    calls = [call_of("print(1)"), call_of("print(2)", id="c2", index=1)]
+    script = {"match": "two calls", "replies": [{"tool_calls": calls}, {"text": "Over."}]}
+    stack.model.script([*SCRIPT, script])
+    body = {"prompt": "two calls", "approve": ["execute_python_code"]}
+    job = gateway.json("POST", "/v1/jobs", body)[1]["id"]
+    tab.open(f"job/{job}")
+    question = tab.page.locator(".approval pre")
+    question.get_by_text("print(1)").wait_for()
+    tab.page.get_by_role("button", name="Approve").focus()
+    tab.page.keyboard.press("Enter")
+    question.get_by_text("print(2)").wait_for()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_timeout(1000)
+    assert question.inner_text() == "print(2)"
+    tab.page.get_by_role("button", name="Approve").click()
+    tab.see("Over.")
+
+
+def test_what_ends_a_line_for_python_ends_it_on_the_page(tab, gateway, stack):
+    """Else what runs would stand in a comment."""
+    guarded_job = guarded(gateway, stack, "x = 1 # harmless\rprint(x)\r\nprint(2)")
+    tab.open(f"job/{guarded_job}")
+    code = tab.page.locator(".approval pre")
+    code.wait_for()
+    assert code.text_content() == "x = 1 # harmless\nprint(x)\nprint(2)"
+    tab.page.get_by_role("button", name="Reject", exact=True).click()
+    tab.page.locator(".approval form").get_by_role("button", name="Reject").click()
+    tab.see("Over.")
+
+
+def test_a_time_that_no_field_can_show_leaves_the_view_whole(browser, gateway):
+    base = f"http://127.0.0.1:{gateway.port}"
+    with Tab(browser, base, timezone_id="Europe/Berlin") as tab:
+        tab.expected = ("400",)
+        for time in ("8640000000000000", "-8640000000000000", "Infinity", "x"):
+            tab.open(f"jobs?since={time}")
+            tab.page.reload()
+            tab.page.get_by_role("button", name="Find").wait_for()
+            assert tab.page.get_by_label("Since").input_value() == ""
+
+
+def test_what_is_nested_deeply_leaves_the_view_whole(tab, gateway, stack):
+    """marked reads it, but it has more elements in each other than can be drawn."""
+    for text in ("> - " * 600 + "x", "> " * 1500 + "x", "1. " * 700 + "x"):
+        stack.model.script([*SCRIPT, {"match": "nested", "replies": [{"text": text}]}])
+        job = gateway.json("POST", "/v1/jobs", {"prompt": "nested"})[1]["id"]
+        assert stack.result(job)["status"] == "completed"
+        tab.open(f"job/{job}")
+        tab.page.locator("article.turn .text").wait_for()
+        tab.see("completed", exact=True)
 
 
 def test_a_call_is_edited_first(tab, gateway, stack):
@@ -869,6 +923,18 @@ def test_a_queue_is_paused_and_emptied(tab, gateway, stack):
     tab.page.get_by_role("button", name="Cancel what waits", exact=True).click()
     tab.see("3 jobs are cancelled.")
     assert gateway.json("GET", "/v1/queues/full")[1]["waiting"] == 0
+
+
+def test_what_is_lost_with_a_queue_is_told_before(tab, gateway, stack):
+    """A job that waits for an approval has done something already."""
+    job = guarded(gateway, stack)
+    wait_until(lambda: gateway.json("GET", f"/v1/jobs/{job}")[1].get("reason") == "approval")
+    tab.open("queues")
+    tab.page.get_by_role("button", name="Cancel what waits: default").click()
+    tab.see("Cancel the 1 job of default that waits? 1 has begun, and waits for an approval", exact=False)
+    tab.page.locator(".question button").first.click()
+    tab.see("1 job is cancelled.")
+    assert stack.result(job)["status"] == "cancelled"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ if(TARGET quern-gateway)
   scenario_test(page/hostile page)
   scenario_test(page/heavy page)
   scenario_test(page/views page)
+  scenario_test(page/operators page)
   foreach(name conversation chart_data)
     run_test(page/${name} page 60 "" node --test
       ${CMAKE_CURRENT_LIST_DIR}/${name}_test.mjs)

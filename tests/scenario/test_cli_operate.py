@@ -93,6 +93,8 @@ def test_what_holds_a_queue_up_is_said(quern, jobs):
     assert row["may_start"] == 1 and row["oldest_ms"] >= 3
     quern("queue", "pause", "default")
     assert "none may start: the queue is paused" in quern("queue", "stats")
+    (row,) = quern.json("queue", "stats")
+    assert row["oldest_ms"] == 0 and row["waits_ms"] >= 3
     assert quern("queue", "ls").splitlines()[1].endswith(" -  paused, holds 3")
 
 

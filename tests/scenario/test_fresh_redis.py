@@ -38,6 +38,7 @@ VERBS = [
     ("worker ls", 0),
     ("worker drain w", None),
     ("endpoint ls", 0),
+    ("metrics", 0),
     ("schedule ls", 0),
     ("schedule rm s", None),
     ("schedule add s @daily x", None),
@@ -69,7 +70,7 @@ VERBS = [
     ("key rm --yes key_0", 65),
 ]
 FOLLOWS = ("run x", "exec file")  # until the job ends
-LOADS_NOTHING = ("doctor", "completion", "help")
+LOADS_NOTHING = ("probe", "doctor", "completion", "help")
 
 
 @pytest.fixture(scope="module")

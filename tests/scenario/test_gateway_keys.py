@@ -242,3 +242,17 @@ def test_answers_say_what_is_left_of_a_rate(stack, gateway):
     assert abs(rate_of(headers)[2] - int(headers["Retry-After"])) <= 1
     headers = gateway.call("GET", "/v1/jobs", **bearer(make_key(stack)))[1]
     assert "x-ratelimit-limit-requests" not in headers
+
+
+def test_a_stream_ends_with_its_key(gateway, stack):
+    """Within the time between two comments."""
+    gone, stays = make_key(stack), make_key(stack)
+    job = gateway.json("POST", "/v1/jobs", PASS, **bearer(stays))[1]["id"]
+    followers = [gateway.follow(job, **bearer(key)) for key in (gone, stays)]
+    for follower in followers:
+        assert follower.open().status == 200
+    stack.db.delete(record(gone))
+    assert list(followers[0].events()) == []
+    assert gateway.follow(job, **bearer(gone)).open().status == 401
+    gateway.json("POST", f"/v1/jobs/{job}/cancel", {}, **bearer(stays))
+    assert [event for _, event, _ in followers[1].events()][-1] == "job.cancelled"

@@ -53,14 +53,19 @@ def test_queues_are_listed_set_and_paused(gateway, stack):
     for _ in range(3):
         act(gateway, "POST", "/v1/jobs", {"prompt": "x", "queue": "slow"}, 201)
     scale = get(gateway, "/v1/scale?queue=slow")
-    assert scale == {"ready": 0, "waiting": 3, "running": 0, "total": 0}
+    assert scale == {"queue": "slow", "wanted": 0, "ready": 0, "lanes": 3, "running": 0}
     dry = act(gateway, "POST", "/v1/queues/slow/purge", {"dry_run": True})
     assert dry == {"jobs": 3, "dry_run": True, "more": False}
     assert act(gateway, "POST", "/v1/queues/slow/purge")["jobs"] == 3
     assert act(gateway, "POST", "/v1/queues/slow/resume")["paused"] is False
     cleared = act(gateway, "PATCH", "/v1/queues/slow", {"max_depth": None})
     assert cleared["max_depth"] == 0
-    assert get(gateway, "/v1/scale")["total"] >= 0
+    act(gateway, "POST", "/v1/jobs", {"prompt": "x", "queue": "slow"}, 201)
+    scale = get(gateway, "/v1/scale?queue=slow")
+    assert scale == {"queue": "slow", "wanted": 1, "ready": 1, "lanes": 0, "running": 0}
+    everything = get(gateway, "/v1/scale")
+    assert everything["queue"] is None and everything["wanted"] >= 1
+    assert act(gateway, "POST", "/v1/queues/slow/purge")["jobs"] == 1
 
 
 def test_figures_and_tenants(gateway, stack):

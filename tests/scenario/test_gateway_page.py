@@ -90,6 +90,13 @@ def test_over_https_the_cookie_is_of_this_host_alone(gateway, stack):
     assert gateway.json("GET", "/v1/me", cookie=f"a=b; {cookie[0]}; c=d")[0] == 200
 
 
+def test_of_two_cookies_of_that_name_none_counts(gateway, stack):
+    """Another port of this host may have set one of them, for a longer path."""
+    mine, theirs = cookie_of(gateway, make_key(stack)), cookie_of(gateway, make_key(stack))
+    for cookie in (f"{theirs}; {mine}", f"{mine}; {theirs}"):
+        assert gateway.refusal("GET", "/v1/me", cookie=cookie)[:2] == (401, "no_key")
+
+
 @pytest.mark.parametrize("key", ["", "qk_", "qk_" + "a" * 36, None, 5, "x" * 900])
 def test_a_wrong_key_is_refused(gateway, key):
     status, cookie, answer = sign_in(gateway, key)
@@ -109,6 +116,12 @@ def test_signing_out_ends_the_cookie(gateway, stack):
     assert status == 200
     assert headers["Set-Cookie"].startswith("quern_key=; ")
     assert "Max-Age=0" in headers["Set-Cookie"]
+
+
+def test_a_form_of_another_site_signs_nobody_out(gateway, stack):
+    cookie = cookie_of(gateway, make_key(stack))
+    status, headers, _ = gateway.call("POST", "/v1/sign-out", None, cookie=cookie)
+    assert status == 403 and "Set-Cookie" not in headers
 
 
 def test_a_cookie_alone_changes_nothing(gateway, stack):

@@ -235,7 +235,8 @@ def test_the_clock_goes_on_afterwards(session):
     time.sleep(2)
     session.reply(frame, 1)
     done = session.finish(ref)
-    assert (done.status, done.state) == ("timeout", "kept")
+    # A machine that is busy may not let the interrupt come in time: then it is killed.
+    assert done.status == "timeout" and done.state in ("kept", "rolled_back"), done
 
 
 def test_a_call_that_nobody_answers_ends_with_the_cell(session):

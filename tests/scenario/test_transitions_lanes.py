@@ -441,7 +441,8 @@ def test_figures_of_a_queue(queue):
     job, *_ = queue.take_jobs(count=10)
     queue.finish(job.id, queue.epoch(job.id), "failed")
     stats = queue.stats()
-    assert stats.pop("oldest_ms") >= 3
+    oldest = stats.pop("oldest_ms")
+    assert oldest >= 3 and stats.pop("waits_ms") == oldest
     assert stats == {
         "paused": 0,
         "ready": 22,

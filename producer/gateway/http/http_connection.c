@@ -352,6 +352,13 @@ static enum pace step_answering(void *owner)
     return AGAIN;
 }
 
+static void connection_free_stream(struct http_connection *connection)
+{
+    connection->service->streams -= connection->stream != NULL;
+    free(connection->stream);
+    connection->stream = NULL;
+}
+
 static enum pace step_streaming(void *owner)
 {
     struct http_connection *connection = owner;
@@ -359,8 +366,7 @@ static enum pace step_streaming(void *owner)
 
     connection_drop_input(connection);
     if (stream->ended) {
-        free(stream);
-        connection->stream = NULL;
+        connection_free_stream(connection);
         return connection_next(connection);
     }
     if (stream->was_full && connection->wire->waiting(connection->owner) == 0) {
@@ -397,8 +403,7 @@ static enum pace enter_closed(void *owner)
     connection_tell_gone(connection, connection->why);
     if (stream && !stream->ended && stream->events->on_gone)
         stream->events->on_gone(stream->owner, connection->why);
-    connection->stream = NULL;
-    free(stream);
+    connection_free_stream(connection);
     connection_free_request(connection);
     connection->input.len = 0;
     connection->wire->close(connection->owner);

@@ -45,6 +45,7 @@ struct http_service {
     int64_t date_s;   /* since 1970, for Date */
     size_t collected; /* bytes of bodies, until their answers */
     size_t waiting;   /* bytes for all peers, as counted last */
+    size_t streams;   /* that have not ended */
 };
 
 struct http_connection;

@@ -557,6 +557,13 @@ size_t http_server_connections(const struct http_server *server)
     return server->count;
 }
 
+struct http_load http_server_load(const struct http_server *server)
+{
+    return (struct http_load){ .connections = server->count,
+                               .streams = server->service.streams,
+                               .body_bytes = server->service.collected };
+}
+
 void http_server_drain(struct http_server *server, uint64_t grace_ms,
                        void (*drained)(void *owner), void *owner)
 {

@@ -36,6 +36,13 @@ bool http_server_listen_tls(struct http_server *server, const char *address,
 
 size_t http_server_connections(const struct http_server *server);
 
+struct http_load {
+    size_t connections;
+    size_t streams;    /* that have not ended */
+    size_t body_bytes; /* of bodies that are collected */
+};
+struct http_load http_server_load(const struct http_server *server);
+
 /* Accepts nobody any more, closes idle connections, lets requests and streams
  * end within grace_ms, then cuts them (HTTP_GONE_SERVER) and calls drained; not
  * inside of this call. To be called once. */

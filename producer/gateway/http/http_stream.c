@@ -58,6 +58,7 @@ struct http_stream *http_stream_begin(struct http_exchange *request,
         connection->ends = true;
     request->is_answered = true;
     connection->stream = stream;
+    connection->service->streams++;
     send_head(stream, status, headers, count);
     /* Also when what waits is an answer before it: its writer is told, too. */
     stream->was_full = http_stream_waiting(stream) > 0;

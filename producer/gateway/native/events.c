@@ -7,11 +7,12 @@
  * id is the number behind which to go on: a browser sends it back as
  * Last-Event-ID, others as ?after=. The stream ends behind the job's last
  * event. To who has that already the answer is 204, which tells a browser not
- * to connect again. */
+ * to connect again. It also ends, within some 15 s, when its key does. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "producer/gateway/access.h"
 #include "producer/gateway/followers.h"
 #include "producer/gateway/native/api_job.h"
 #include "producer/gateway/native/native.h"
@@ -22,9 +23,26 @@ enum { ENOUGH_BYTES = 16 << 10 }; /* that wait for one who is behind */
 
 /* One who follows over HTTP. */
 struct event_reader {
+    struct access *access;
+    struct sha256 key; /* that it came with */
     struct http_stream *stream;
-    struct job_follower *follower;
+    struct job_follower *follower; /* NULL: the stream has ended */
+    unsigned int holds; /* by the stream, and by a check of the key */
 };
+
+static void reader_drop(struct event_reader *reader)
+{
+    if (--reader->holds == 0)
+        free(reader);
+}
+
+/* The follower is freed, or frees itself. */
+static void reader_end(struct event_reader *reader)
+{
+    reader->follower = NULL;
+    http_stream_end(reader->stream);
+    reader_drop(reader);
+}
 
 static void on_event(void *owner, struct http_bytes *event, bool is_last)
 {
@@ -32,10 +50,8 @@ static void on_event(void *owner, struct http_bytes *event, bool is_last)
 
     if (event)
         http_stream_send(reader->stream, event);
-    if (!is_last)
-        return;
-    http_stream_end(reader->stream);
-    free(reader);
+    if (is_last)
+        reader_end(reader);
 }
 
 /* The stream breaks off, and the client comes back and is told why. */
@@ -44,8 +60,7 @@ static void on_failed(void *owner, const struct err *why)
     struct event_reader *reader = owner;
 
     log_line("events.failed", "{s:s}", "why", why->text);
-    http_stream_end(reader->stream);
-    free(reader);
+    reader_end(reader);
 }
 
 static bool may_send(void *owner)
@@ -55,11 +70,28 @@ static bool may_send(void *owner)
     return http_stream_waiting(reader->stream) < ENOUGH_BYTES;
 }
 
+/* A key that was removed, or has expired, reads no further: whoever comes back
+ * with it is refused. */
+static void on_checked(void *owner, const struct access_outcome *outcome)
+{
+    struct event_reader *reader = owner;
+
+    if (reader->follower && !outcome->caller && outcome->status == 401) {
+        job_follower_free(reader->follower);
+        reader->follower = NULL;
+        http_stream_end(reader->stream);
+        reader->holds--; /* the stream's */
+    }
+    reader_drop(reader);
+}
+
 static void on_beat(void *owner, struct http_bytes *comment)
 {
-    const struct event_reader *reader = owner;
+    struct event_reader *reader = owner;
 
     http_stream_send(reader->stream, comment);
+    reader->holds++;
+    access_check_again(reader->access, &reader->key, on_checked, reader);
 }
 
 static const struct job_follower_events followed = { .on_event = on_event,
@@ -73,7 +105,8 @@ static void on_stream_gone(void *owner, enum http_gone why)
 
     (void)why;
     job_follower_free(reader->follower);
-    free(reader);
+    reader->follower = NULL;
+    reader_drop(reader);
 }
 
 static void on_stream_drained(void *owner)
@@ -98,6 +131,9 @@ static void events_begin(struct api_request *request, uint64_t after)
 
     if (!reader)
         abort();
+    reader->access = request->gateway->access;
+    reader->key = request->caller.key;
+    reader->holds = 1;
     /* First the follower: the id of the path goes with the request. */
     reader->follower = job_follower_new(followers, request->params[0], after,
                                         &followed, reader);

@@ -10,19 +10,22 @@ void health_live(struct api_request *request)
     api_request_json(request, 200, json_pack("{s:s}", "status", "live"));
 }
 
+bool health_is_ready(const struct gateway *gateway, struct err *why)
+{
+    if (gateway->draining)
+        return err_set(why, ERR_RETRY, "draining",
+                       "the gateway is about to end");
+    return fleet_links_are_ready(gateway->links) ||
+           err_set(why, ERR_RETRY, "redis_unavailable",
+                   "the gateway has no connection to Redis");
+}
+
 void health_ready(struct api_request *request)
 {
-    const struct gateway *gateway = request->gateway;
     struct err away;
 
-    if (gateway->draining)
-        err_set(&away, ERR_RETRY, "draining", "the gateway is about to end");
-    else if (!fleet_links_are_ready(gateway->links))
-        err_set(&away, ERR_RETRY, "redis_unavailable",
-                "the gateway has no connection to Redis");
-    else {
+    if (health_is_ready(request->gateway, &away))
         api_request_json(request, 200, json_pack("{s:s}", "status", "ready"));
-        return;
-    }
-    api_request_refuse(request, &away);
+    else
+        api_request_refuse(request, &away);
 }

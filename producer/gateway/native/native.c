@@ -108,4 +108,5 @@ static const struct api_route routes[] = {
 const struct route_table native_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "jobs",
 };

@@ -20,6 +20,7 @@
 #ifndef PRODUCER_GATEWAY_NATIVE_H
 #define PRODUCER_GATEWAY_NATIVE_H
 
+#include "producer/gateway/gateway.h"
 #include "producer/gateway/route.h"
 
 /* native.c */
@@ -64,5 +65,7 @@ void links_read(struct api_request *request);
 /* -------- health.c */
 void health_live(struct api_request *request);
 void health_ready(struct api_request *request);
+/* Whether it can serve; else why not, as a sentence. */
+bool health_is_ready(const struct gateway *gateway, struct err *why);
 
 #endif

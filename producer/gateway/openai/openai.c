@@ -311,4 +311,5 @@ static const struct api_route routes[] = {
 const struct route_table openai_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "openai",
 };

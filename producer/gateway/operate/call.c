@@ -65,7 +65,7 @@ static void write_audit(const struct operation *operation)
     const struct operate_call *call = &operation->call;
 
     if (call->act)
-        log_line("audit", "{s:s, s:s, s:s, s:s}", "act", call->act, "what",
+        log_line("audit", "{s:s, s:s, s:s, s:s}", "act", call->act, "name",
                  call->name, "tenant", call->tenant, "outcome",
                  operation->good ? "done" : call->error.code);
 }

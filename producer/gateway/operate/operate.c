@@ -45,7 +45,7 @@ static const struct api_route routes[] = {
     POSTS("/v1/queues/{name}/resume", queues_resume),
     POSTS("/v1/queues/{name}/purge", queues_purge),
     READS("/v1/tenants", SCOPE_OPERATE, queues_tenants, of_queue),
-    READS("/v1/scale", SCOPE_OPERATE, queues_scale, of_queue),
+    READS("/v1/scale", SCOPE_READ, queues_scale, of_queue),
 
     READS("/v1/workers", SCOPE_OPERATE, fleet_workers, NULL),
     POSTS("/v1/workers/{name}/drain", fleet_drain),
@@ -83,4 +83,5 @@ static const struct api_route routes[] = {
 const struct route_table operate_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "operate",
 };

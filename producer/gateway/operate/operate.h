@@ -33,9 +33,9 @@
  *                        /enable        use it again
  *                        /test          send it a request
  *   DELETE /v1/hooks/{id}               remove one
- *   GET    /v1/scale                    one number for an autoscaler
- *   GET    /v1/sessions                 the tenant's sessions
- *   GET    /v1/sessions/{name}          one
+ *   GET    /v1/scale                    how many slots would have work, for
+ * autoscalers GET    /v1/sessions                 the tenant's sessions GET
+ * /v1/sessions/{name}          one
  *
  * All of them run libquern in a thread (call.h). The members are those of
  * `quern --json`: producer/client/operate_json.h. */

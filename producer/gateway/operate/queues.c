@@ -5,6 +5,7 @@
 
 #include "producer/gateway/operate/call.h"
 #include "producer/gateway/operate/operate.h"
+#include "producer/numbers/fleet_numbers.h"
 
 enum { MAX_SETTINGS = 64 };
 
@@ -110,42 +111,40 @@ void queues_tenants(struct api_request *request)
     operate_call(request, run_tenants, NULL);
 }
 
-/* total: what more consumers could work on, and what those that are there do.
- * A paused queue starts nothing. */
-static void add_load(json_t *scale, const struct quern_queue *queue)
+/* Of one queue, or of all of them. */
+struct scale {
+    uint64_t ready, lanes, running, wanted;
+};
+
+static void scale_add(struct scale *scale, const struct quern_queue *queue)
 {
-    const struct {
-        const char *name;
-        uint64_t jobs;
-    } rows[] = {
-        { "ready", queue->paused ? 0 : queue->may_start },
-        { "waiting", queue->waiting },
-        { "running", queue->running },
-        { "total", queue->running + (queue->paused ? 0 : queue->waiting) },
-    };
+    scale->ready += queue->may_start;
+    scale->lanes += queue->waiting - queue->may_start;
+    scale->running += queue->running;
+    scale->wanted += fleet_wanted(queue);
+}
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        json_int_t sum =
-            json_integer_value(json_object_get(scale, rows[i].name));
-
-        json_object_set_new(scale, rows[i].name,
-                            json_integer(sum + (json_int_t)rows[i].jobs));
-    }
+static json_t *scale_json(const struct scale *scale, const char *queue)
+{
+    return json_pack(
+        "{s:s?, s:I, s:I, s:I, s:I}", "queue", queue, "wanted",
+        (json_int_t)scale->wanted, "ready", (json_int_t)scale->ready, "lanes",
+        (json_int_t)scale->lanes, "running", (json_int_t)scale->running);
 }
 
 static bool run_scale(struct operate_call *call, struct quern *quern)
 {
     const char *queue = *call->queue ? call->queue : NULL;
+    struct scale scale = { 0 };
     struct quern_queues queues;
 
     if ((queue && !check_known(call, quern, queue)) ||
         !quern_queues(quern, queue, &queues, &call->error))
         return false;
-    call->answer = json_object();
-    add_load(call->answer, &(struct quern_queue){ .paused = false });
     for (size_t i = 0; i < queues.count; i++)
-        add_load(call->answer, &queues.items[i]);
+        scale_add(&scale, &queues.items[i]);
     free(queues.items);
+    call->answer = scale_json(&scale, queue);
     return true;
 }
 

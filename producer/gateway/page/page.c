@@ -104,4 +104,5 @@ static const struct api_route routes[] = {
 const struct route_table page_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "page",
 };

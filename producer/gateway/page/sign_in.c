@@ -100,8 +100,20 @@ void page_sign_in(struct api_request *request)
                      on_checked, request);
 }
 
+/* A form of another site could ask for it: that has no header of its own. */
 void page_sign_out(struct api_request *request)
 {
+    struct view own = { "", 0 };
+    struct err err;
+
+    if (!http_request_value(request->exchange, "X-Quern-Page", &own, &err) ||
+        own.len == 0) {
+        err_set(&err, ERR_REJECT, "foreign_origin",
+                "signing out is for the page: the request has no "
+                "X-Quern-Page");
+        api_request_refuse_as(request, 403, &err, 0);
+        return;
+    }
     answer_with_cookie(request, "", json_object());
 }
 

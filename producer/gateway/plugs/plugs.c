@@ -93,4 +93,5 @@ static const struct api_route routes[] = {
 const struct route_table plugs_routes = {
     routes,
     sizeof(routes) / sizeof(routes[0]),
+    "plugs",
 };

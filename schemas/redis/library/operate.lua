@@ -299,7 +299,7 @@ end
 
 -- Arguments: queue. Answers pairs, which transition_stated() reads. oldest_ms:
 -- how long the oldest job that may start has been in a stream; 0: there is
--- none. budget, endpoint: how many of the scheduled jobs wait for these.
+-- none. waits_ms: the same, also while the queue is paused. budget, endpoint: how many of the scheduled jobs wait for these.
 local function stats(keys, args)
     local root, queue, now = keys[1], args[1], now_ms()
     if not (queue and is_name(queue)) then
@@ -314,9 +314,10 @@ local function stats(keys, args)
         length = length + redis.call("XLEN", stream)
         pending = pending + (tonumber(read[1]) or 0)
         local head = unread(stream, 1)[1]
-        local at = head and not paused and tonumber(head[1]:match("^%d+"))
+        local at = head and tonumber(head[1]:match("^%d+"))
         if at and (not oldest or at < oldest) then oldest = at end
     end
+    local waits_ms = oldest and math.max(now - oldest, 0) or 0
     local lanes, tenants = 0, 0
     for _, value in ipairs(redis.call("HVALS", root .. "lanes:" .. queue)) do
         local count = tonumber(value) or 0
@@ -336,9 +337,10 @@ local function stats(keys, args)
         "lanes", lanes, "tenants", tenants,
         "scheduled", redis.call("ZCARD", root .. "scheduled:" .. queue),
         "dead", redis.call("ZCARD", root .. "dead:" .. queue),
-        "oldest_ms", oldest and math.max(now - oldest, 0) or 0,
+        "oldest_ms", paused and 0 or waits_ms,
         "budget", count_resting("budget"),
         "endpoint", count_resting("endpoint"),
+        "waits_ms", waits_ms,
     }
 end
 

@@ -11,11 +11,14 @@
 enum { EXIT_USAGE = 64, EXIT_INPUT = 65, EXIT_UNAVAILABLE = 69 };
 
 static const char help[] =
-    "usage: quern-practice-model [--port N] [--script FILE] [--key KEY]\n"
+    "quern-practice-model: a model endpoint without a model behind it\n"
     "\n"
-    "A chat-completions endpoint without a model behind it, on 127.0.0.1.\n"
-    "It runs the ```python blocks of the question through the tool\n"
-    "execute_python_code and tells what came back.\n"
+    "  quern-practice-model [--port N] [--script FILE] [--key KEY]\n"
+    "\n"
+    "It answers chat completions on 127.0.0.1. It runs the ```python blocks "
+    "of\n"
+    "the question through the tool execute_python_code and tells what came "
+    "back.\n"
     "\n"
     "  --port N       0, the default: any that is free; printed on stdout\n"
     "  --script FILE  replies laid down beforehand (JSON)\n"

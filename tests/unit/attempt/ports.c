@@ -183,12 +183,11 @@ void log_line(const char *what, const char *format, ...)
     va_end(arguments);
 }
 
-void log_job_line(const char *job, const char *id, const char *what,
+void log_job_line(const struct log_job *job, const char *what,
                   const char *format, ...)
 {
     va_list arguments;
     (void)job;
-    (void)id;
     if (!world.tracing)
         return;
     va_start(arguments, format);

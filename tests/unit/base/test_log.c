@@ -20,7 +20,7 @@ static const char *logged(const char *text)
     assert_true(file >= 0 && before >= 0);
     unlink(name);
     assert_true(dup2(file, STDERR_FILENO) >= 0);
-    log_line("odd", text, "%s", text);
+    log_line("folder.left", text, "%s", text);
     dup2(before, STDERR_FILENO);
     close(before);
     ssize_t len = pread(file, line, sizeof(line) - 1, 0);
@@ -31,7 +31,8 @@ static const char *logged(const char *text)
 }
 
 #define LINE(text)                                                             \
-    ",\"what\":\"odd\",\"who\":\"" text "\",\"text\":\"" text "\"}\n"
+    ",\"what\":\"folder.left\",\"who\":\"" text "\",\"text\":\"The "           \
+    "folder " text " is left: " text ".\"}\n"
 
 static const struct {
     const char *what, *text, *line;

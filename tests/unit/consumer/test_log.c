@@ -11,7 +11,7 @@
 
 #include "schemas/service/log.h"
 
-/* What a line has behind its time. */
+/* What a line has behind its event. */
 static const char *logged(const char *text)
 {
     static char line[1024];
@@ -20,7 +20,7 @@ static const char *logged(const char *text)
     assert_true(file >= 0 && before >= 0);
     unlink(name);
     assert_true(dup2(file, STDERR_FILENO) >= 0);
-    log_line("odd", "{s:s}", "session", text);
+    log_line("exit", "{s:s}", "session", text);
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     close(before);
@@ -28,21 +28,24 @@ static const char *logged(const char *text)
     close(file);
     assert_true(len > 0);
     line[len] = '\0';
-    return strstr(line, ",\"what\"");
+    return strstr(line, ",\"session\"");
 }
 
 static const struct {
     const char *what, *text, *line;
 } rows[] = {
-    { "a name", "é 中", ",\"what\":\"odd\",\"session\":\"é 中\"}\n" },
+    { "a name", "é 中",
+      ",\"session\":\"é 中\",\"text\":\"The program has ended.\"}\n" },
     { "a colour", "\033[31m",
-      ",\"what\":\"odd\",\"session\":\"\\u001B[31m\"}\n" },
+      ",\"session\":\"\\u001B[31m\",\"text\":\"The program has ended.\"}\n" },
     { "DEL and C1", "\177\xc2\x9b",
-      ",\"what\":\"odd\",\"session\":\"\\u007f\\u009b\"}\n" },
+      ",\"session\":\"\\u007f\\u009b\",\"text\":\"The program has "
+      "ended.\"}\n" },
     { "what turns text round", "a\u202eb",
-      ",\"what\":\"odd\",\"session\":\"a\\u202eb\"}\n" },
+      ",\"session\":\"a\\u202eb\",\"text\":\"The program has ended.\"}\n" },
     { "a tag", "\U000e0041",
-      ",\"what\":\"odd\",\"session\":\"\\udb40\\udc41\"}\n" },
+      ",\"session\":\"\\udb40\\udc41\",\"text\":\"The program has "
+      "ended.\"}\n" },
 };
 
 static void a_line_shows_what_is_hidden(void **state)

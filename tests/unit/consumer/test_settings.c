@@ -76,7 +76,7 @@ static void defaults_arrive(void **state)
     struct err err;
     (void)state;
     assert_true(load(&settings, &rows[0], &err));
-    assert_string_equal(settings.redis.url, "");
+    assert_string_equal(settings.redis.url, "redis://127.0.0.1:6379");
     assert_string_equal(settings.redis.prefix, "quern:");
     assert_string_equal(settings.queues, "default");
     assert_int_equal(settings.lease_ms, 30000);

@@ -19,7 +19,8 @@
 #define BEGIN "<!-- numbers: generated -->\n"
 #define END "<!-- numbers: end -->\n"
 
-enum { MOST_FAMILIES = 45 }; /* of all programs of quern */
+/* 45 of the whole fleet, of which nine are what gateways know of it. */
+enum { MOST_FAMILIES = 45 - 9 };
 
 static const struct {
     const struct metric *rows;

@@ -237,13 +237,12 @@ void log_line(const char *what, const char *format, ...)
         world_tell("    log %s", what);
 }
 
-void log_job_line(const char *job, const char *trace, const char *what,
+void log_job_line(const struct log_job *job, const char *what,
                   const char *format, ...)
 {
-    (void)trace;
     (void)format;
     if (world.trace)
-        world_tell("    log %s %s", what, job);
+        world_tell("    log %s %s", what, job->job);
 }
 
 /* ----------------------------------------------------------------- signals */

@@ -291,7 +291,7 @@ static bool find(const struct partition *partition, size_t slot,
     if (work->host == NULL || work->partition != partition)
         return false;
     *job = (struct slot_job){ .id = work->id,
-                              .trace = "",
+                              .log = { .job = work->id, .trace = "" },
                               .epoch = work->epoch,
                               .serial = work->serial,
                               .ends = work->ending || work->leaving };

@@ -376,9 +376,15 @@ static void a_secret_comes_from_a_file_and_is_never_told(void **state)
     enum setting_request request;
     struct err err;
     (void)state;
-    setenv("EXAMPLE_API_KEY_FILE", write_file(path, " sk-1 \nmore\n"), 1);
+    setenv("EXAMPLE_API_KEY_FILE", write_file(path, " sk-1 \r\n"), 1);
     assert_true(load(&example, NULL, NULL, &request, &err));
     assert_string_equal(example.key, "sk-1");
+    setting_finish(&example_table, &example);
+    unlink(path);
+    setenv("EXAMPLE_API_KEY_FILE", write_file(path, "sk-1\nmore\n"), 1);
+    assert_false(load(&example, NULL, NULL, &request, &err));
+    assert_non_null(strstr(err.text, "has more than one line"));
+    assert_null(strstr(err.text, "sk-1"));
     setting_finish(&example_table, &example);
     unlink(path);
     assert_false(load(&example, NULL, NULL, &request, &err));

@@ -1,4 +1,4 @@
-foreach(module amount load document spell)
+foreach(module amount load document reload spell)
   unit_test(settings/${module} schemas_settings)
 endforeach()
 

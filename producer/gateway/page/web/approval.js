@@ -37,7 +37,8 @@ export function approval(data, seen, act, changed) {
 
   return h(
     "section",
-    { class: "approval", "aria-label": t("A call that waits for you"), key: "approval" },
+    // Each call has buttons of its own: who presses twice does not approve the next call, too.
+    { class: "approval", "aria-label": t("A call that waits for you"), key: `approval ${data.call}` },
     h("h2", {}, t("May this run?")),
     h("p", {}, h("strong", {}, foreign(data.tool ?? "")), left > 0 && [" ", t("{} are left to decide.", length(left))]),
     h("pre", { class: "code" }, data.code ? coloured(asked) : foreign(asked)),

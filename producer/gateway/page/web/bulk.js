@@ -1,78 +1,143 @@
-// bulk.js - one act on all jobs that the filters find: it counts them, asks, and then does it to each.
-import { get, send } from "./api.js";
+// bulk.js - one act on all jobs that are found: it counts them, asks, and then does it to each. It goes on
+// when its view is left: main.js shows it above each view, and what came of it.
 import { h } from "./dom.js";
-import { count, foreign } from "./format.js";
+import { count, counted, foreign } from "./format.js";
 import { question } from "./question.js";
 import { t } from "./words.js";
 
 const MOST = 10_000; // jobs of one act
 const AT_ONCE = 6;
-const PAGE = 500;
-const ENDS = ["completed", "incomplete", "failed", "cancelled"];
+const REASONS = 5; // of refusals that are told
 
-const ACTS = {
-  cancel: { name: "Cancel all", ask: "Cancel {} jobs?", when: (job) => !ENDS.includes(job.state), run: (path) => send("POST", `${path}/cancel`, {}) },
-  retry: { name: "Run all again", ask: "Run {} jobs again?", when: (job) => job.state === "failed", run: (path) => send("POST", `${path}/retry`, {}) },
-  remove: { name: "Remove all", ask: "Remove all that is kept of {} jobs?", when: (job) => ENDS.includes(job.state), run: (path) => send("DELETE", path) },
-};
+let act = null; // the one that runs, or ran last: { name, ids, at, refused, hasMore, isStopped, isOver }
 
-// query: of GET /v1/jobs; changed(): there is something new to show; done(): the jobs are others now.
+export function isActing() {
+  return act !== null && !act.isOver;
+}
+
+// What is told of an act that is over.
+export function forgetActs() {
+  if (act?.isOver) act = null;
+}
+
+export function showActs(changed) {
+  if (!act) return null;
+  const shown = act.isOver ? told(changed) : runs(changed);
+  return h("aside", { key: "acts", class: "acts", "aria-label": t("An act on many jobs") }, shown);
+}
+
+function runs(changed) {
+  const stop = () => {
+    act.isStopped = true;
+    changed();
+  };
+  return [
+    h("p", {}, t("{}: {} of {}", t(act.name), count(act.at), count(act.ids.length))),
+    h("progress", { max: act.ids.length, value: act.at, "aria-label": t(act.name) }),
+    h("button", { type: "button", onclick: stop }, t("Stop")),
+  ];
+}
+
+function told(changed) {
+  const refused = [...act.refused].sort(([, a], [, b]) => b - a);
+  const all = refused.reduce((sum, [, jobs]) => sum + jobs, 0);
+  const rest = all - refused.slice(0, REASONS).reduce((sum, [, jobs]) => sum + jobs, 0);
+  const hide = () => {
+    act = null;
+    changed();
+  };
+  return h(
+    "div",
+    { class: all > 0 || act.isStopped ? "fault" : "told", role: "status" },
+    act.isStopped && h("p", {}, t("Stopped at {} of {}.", count(act.at), count(act.ids.length))),
+    h("p", {}, t("Done: {} of {}.", count(act.at - all), count(act.ids.length))),
+    act.hasMore && h("p", {}, t("There are more jobs than one act does: do it again.")),
+    all > 0 && h("p", {}, counted(all, "{} was refused:", "{} were refused:")),
+    all > 0 && h("ul", {}, refused.slice(0, REASONS).map(([text, jobs]) =>
+      h("li", { key: text }, `${count(jobs)} × `, foreign(text)),
+    )),
+    rest > 0 && h("p", {}, t("and {} for other reasons", count(rest))),
+    h("button", { type: "button", onclick: hide }, t("Hide")),
+  );
+}
+
+async function run({ name, run: one }, { ids, hasMore }, changed) {
+  const state = { name, ids, hasMore, at: 0, refused: new Map(), isStopped: false, isOver: false };
+  const rest = [...ids];
+  act = state;
+  changed();
+  async function worker() {
+    while (rest.length > 0 && !state.isStopped) {
+      const id = rest.shift();
+      await one(id).catch(({ message }) => {
+        const text = message.replaceAll(id, "…");
+        state.refused.set(text, (state.refused.get(text) ?? 0) + 1);
+      });
+      state.at++;
+      changed();
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  state.isStopped &&= state.at < ids.length;
+  state.isOver = true;
+  changed();
+}
+
+// acts: [{ name, ask: [of one job, of several], when(job), run(id), isFinal }]; pages(cursor) asks for some
+// of the jobs that are found: { jobs, next }; isAll: nothing is filtered, so an act that isFinal is confirmed
+// by its number; changed(): there is something new to show; done(): the jobs are others now.
 // Returns { draw, close }.
-export function bulk(query, changed, done) {
-  let stage = null; // { verb, ids } asks; { verb, ids, at, faults } runs; { text } tells
+export function bulk({ acts, pages, isAll, changed, done }) {
+  let stage = null; // { text } tells; { one, ids, hasMore } asks
   let isClosed = false;
 
   function show(next) {
-    if (isClosed) return;
     stage = next;
-    changed();
+    if (!isClosed) changed();
   }
 
-  async function find(verb) {
-    const ids = [];
+  async function find(one) {
+    if (isActing()) return;
+    forgetActs();
+    const ids = new Set();
     show({ text: t("Counting…") });
     try {
       let cursor;
       do {
-        const page = await get("/v1/jobs", { ...query, limit: PAGE, cursor });
-        ids.push(...page.jobs.filter(ACTS[verb].when).map((job) => job.id));
+        const page = await pages(cursor);
+        for (const job of page.jobs) if (one.when(job)) ids.add(job.id);
         cursor = page.next;
-      } while (cursor && ids.length < MOST && !isClosed);
-      const unique = [...new Set(ids)].slice(0, MOST);
-      show(unique.length > 0 ? { verb, ids: unique } : { text: t("There are none.") });
+      } while (cursor && ids.size <= MOST && !isClosed);
+      const hasMore = ids.size > MOST || Boolean(cursor);
+      show(ids.size > 0 ? { one, ids: [...ids].slice(0, MOST), hasMore } : { text: t("There are none.") });
     } catch (error) {
       show({ text: error.message });
     }
   }
 
-  async function run({ verb, ids }) {
-    const state = { verb, ids, at: 0, faults: [], running: true };
-    const rest = [...ids];
-    show(state);
-    async function worker() {
-      for (let id = rest.shift(); id !== undefined && !isClosed; id = rest.shift()) {
-        await ACTS[verb].run(`/v1/jobs/${id}`).catch((error) => state.faults.push(error.message));
-        state.at++;
-        changed();
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    const faults = [...new Set(state.faults)];
-    show({ text: [t("Done: {} of {}.", count(state.at - state.faults.length), count(ids.length)), ...faults.slice(0, 3)].join(" ") });
-    done();
+  async function start({ one, ids, hasMore }) {
+    if (isActing()) return;
+    show(null);
+    await run(one, { ids, hasMore }, changed);
+    if (!isClosed) done();
   }
 
-  function draw() {
-    return [
-      h("p", { class: "bar", key: "bulk" }, Object.entries(ACTS).map(([verb, { name }]) => h("button", { type: "button", key: verb, "aria-disabled": String(Boolean(stage?.running)), onclick: () => stage?.running || find(verb) }, t(name)))),
-      stage?.text && h("p", { class: "told", role: "status", key: "told" }, foreign(stage.text)),
-      stage?.running && h("p", { class: "note", role: "status", key: "runs" }, t("{} of {}", count(stage.at), count(stage.ids.length))),
-      stage?.ids && !stage.running && question(t(ACTS[stage.verb].ask, count(stage.ids.length)), t(ACTS[stage.verb].name), () => run(stage), () => show(null)),
-    ];
+  function ask() {
+    const { one, ids, hasMore } = stage;
+    const text = [counted(ids.length, ...one.ask), hasMore && t("There are more: these are the first.")];
+    const typed = isAll && one.isFinal ? String(ids.length) : null;
+    return question(text.filter(Boolean).join(" "), t(one.name), () => start(stage), () => show(null), typed);
   }
 
   return {
-    draw,
+    draw: () => [
+      h("p", { class: "bar", key: "bulk" }, acts.map((one) => {
+        const props = { type: "button", "aria-disabled": String(isActing()), onclick: () => find(one) };
+        return h("button", { key: one.name, ...props }, t(one.name));
+      })),
+      stage?.text && h("p", { class: "told", role: "status", key: "told" }, foreign(stage.text)),
+      stage?.ids && ask(),
+    ],
     close() {
       isClosed = true;
     },

@@ -7,10 +7,11 @@ import { short } from "./format.js";
 
 const WIDTH = 600;
 const HEIGHT = 120;
+const LABELS = 5; // of the axis of time
 
 // points: [{ at, href, label, parts: [number, ...] }], one place for each step; names: the classes of
-// the parts.
-export function bars({ title, points, names }) {
+// the parts; times: what stands below each step, of which some are shown.
+export function bars({ title, points, names, times }) {
   const most = niceMost(Math.max(1, ...points.map((point) => sum(point.parts))));
   const step = WIDTH / points.length;
   return h(
@@ -23,7 +24,12 @@ export function bars({ title, points, names }) {
       points.map((point, i) => bar(point, i * step, step, most, names)),
     ),
     h("span", { class: "axis top", "aria-hidden": "true" }, short(most)),
+    h("p", { class: "under", "aria-hidden": "true" }, some(times).map((text) => h("span", {}, text))),
   );
+}
+
+function some(times) {
+  return Array.from({ length: LABELS }, (_, i) => times[Math.round((i * (times.length - 1)) / (LABELS - 1))]);
 }
 
 function sum(parts) {
@@ -47,8 +53,10 @@ function bar(point, x, width, most, names) {
   );
 }
 
-// The next of 1, 2, 3, 4, 5, 6, 8, 10, 20, ...
+// The next of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40, 50, 60, ...: a chart is at
+// least four fifths full.
 export function niceMost(number) {
   const size = 10 ** Math.floor(Math.log10(number));
-  return [1, 2, 3, 4, 5, 6, 8, 10].map((one) => one * size).find((one) => one >= number);
+  const steps = [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9, 10];
+  return steps.map((one) => Math.round(one * size * 10) / 10).find((one) => one >= number && Number.isInteger(one));
 }

@@ -8,8 +8,9 @@
 //
 // Props: `key` tells the items of a list apart; `onclick` and the like are listeners; `value`,
 // `checked` and `open` are set as properties, and only when the description has another one than
-// before: what somebody has typed stays. All others are attributes, absent when false, null or
-// undefined. `shown` is called with the element when it has been made.
+// before, or another `of`: what somebody has typed stays, until the field is of something else. All
+// others are attributes, absent when false, null or undefined. `shown` is called with the element when
+// it has been made.
 
 const PROPERTIES = new Set(["value", "checked", "open"]);
 const SVG = "http://www.w3.org/2000/svg";
@@ -72,8 +73,8 @@ function patchNode(node, described) {
   const before = past.get(node);
   if (before === described) return true;
   if (!before || before.tag !== described.tag) return false;
-  patchProps(node, before.props, described.props);
   patchChildren(node, described.children);
+  patchProps(node, before.props, described.props); // a select has the option of its value now
   past.set(node, described);
   return true;
 }
@@ -91,12 +92,16 @@ function make(described, parent) {
 }
 
 function patchProps(node, before, props) {
+  const isOther = before.of !== props.of;
   for (const name of Object.keys(before)) if (!(name in props)) setProp(node, name, null, before[name]);
-  for (const name of Object.keys(props)) setProp(node, name, props[name], before[name]);
+  for (const name of Object.keys(props)) {
+    if (isOther && PROPERTIES.has(name)) node[name] = props[name] ?? "";
+    else setProp(node, name, props[name], before[name]);
+  }
 }
 
 function setProp(node, name, value, before) {
-  if (name === "key" || name === "shown") return;
+  if (name === "key" || name === "of" || name === "shown") return;
   if (PROPERTIES.has(name)) {
     if (value !== before) node[name] = value ?? "";
   } else if (name.startsWith("on")) {

@@ -15,15 +15,28 @@ export function short(number) {
   return new Intl.NumberFormat(language(), { notation: "compact", maximumFractionDigits: 1 }).format(number);
 }
 
+// As t(), of one or of several: the number is the first that is given.
+export function counted(number, one, many, ...given) {
+  return t(number === 1 ? one : many, count(number), ...given);
+}
+
 export function money(micro) {
-  if (!Number.isFinite(micro)) return UNKNOWN;
   const dollars = micro / 1e6;
-  const digits = dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2;
+  return inDollars(dollars, 2, dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2);
+}
+
+// In a column, where the points of the numbers stand below each other.
+export function moneyInColumn(micro) {
+  return inDollars(micro / 1e6, 4, 4);
+}
+
+function inDollars(dollars, least, most) {
+  if (!Number.isFinite(dollars)) return UNKNOWN;
   return new Intl.NumberFormat(language(), {
     style: "currency",
     currency: "USD",
-    minimumFractionDigits: 2,
-    maximumFractionDigits: digits,
+    minimumFractionDigits: least,
+    maximumFractionDigits: most,
   }).format(dollars);
 }
 
@@ -71,6 +84,14 @@ export function clock(ms) {
 export function date(ms) {
   if (!Number.isFinite(ms)) return UNKNOWN;
   return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "medium" }).format(ms);
+}
+
+// The zone of all times that are shown: "Europe/Berlin, GMT+1".
+export function zone() {
+  const format = new Intl.DateTimeFormat(language(), { timeZoneName: "shortOffset" });
+  const offset = format.formatToParts(Date.now()).find((part) => part.type === "timeZoneName").value;
+  const { timeZone } = format.resolvedOptions();
+  return timeZone === "UTC" ? timeZone : `${timeZone}, ${offset}`;
 }
 
 // One of two words; of what is not known neither.

@@ -1,30 +1,62 @@
 // jobs.js - the tenant's jobs, the newest first, with filters that stand in the address.
-import { get, later } from "./api.js";
+import { get, later, send } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
-import { ago, count, fault, foreign, length, money } from "./format.js";
+import { ago, count, fault, foreign, length, moneyInColumn } from "./format.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
 
-const STATES = ["queued", "in_progress", "waiting", "scheduled", "completed", "incomplete", "failed", "cancelled"];
+const ENDS = ["completed", "incomplete", "failed", "cancelled"];
+const STATES = ["queued", "in_progress", "waiting", "scheduled", "scheduled waiting", ...ENDS];
 const TEXTS = ["queue", "session", "worker", "model", "metadata", "error_code", "tenant"];
 const TIMES = ["since", "until"]; // ms since 1970 in the address, minutes of the reader's zone in the form
+const SPANS = { "Last hour": 3_600_000, "Last day": 86_400_000, "Last week": 604_800_000 };
 const WHOLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const EVERY_MS = 2000;
 const ROWS = 100;
+const PHONE = matchMedia("(max-width: 40rem)");
+
+const ACTS = [
+  {
+    name: "Cancel all",
+    ask: ["Cancel {} job?", "Cancel {} jobs?"],
+    when: (job) => !ENDS.includes(job.state),
+    run: (id) => send("POST", `/v1/jobs/${id}/cancel`, {}),
+    isFinal: true,
+  },
+  {
+    name: "Run all again",
+    ask: ["Run {} job again?", "Run {} jobs again?"],
+    when: (job) => job.state === "failed",
+    run: (id) => send("POST", `/v1/jobs/${id}/retry`, {}),
+  },
+  {
+    name: "Remove all",
+    ask: ["Remove all that is kept of {} job?", "Remove all that is kept of {} jobs?"],
+    when: (job) => ENDS.includes(job.state),
+    run: (id) => send("DELETE", `/v1/jobs/${id}`),
+    isFinal: true,
+  },
+];
+const PAGE = 500; // jobs that are asked for at once, for an act on all
+
+let left = null; // what was shown when the list was left: { address, pages, next, paused }
 
 export function open(place, me) {
   const filters = place.query;
-  let pages = [];
-  let next;
+  const address = location.hash;
+  const kept = place.isBack && left?.address === address ? left : null;
+  let { pages, next, paused } = kept ?? { pages: [], next: undefined, paused: false };
+  let showsFilters = false; // of a phone
   let failure = null;
-  let paused = false;
   let forget = null;
   let closed = false;
-  const all = me.scopes.includes("submit") && bulk(query(), place.changed, () => look());
+  const isAll = Object.entries(filters).every(([name, value]) => name === "tenant" || value === "");
+  const ofAll = { acts: ACTS, pages: ask, isAll, changed: place.changed, done: () => look() };
+  const all = me.scopes.includes("submit") && bulk(ofAll);
 
-  function query(cursor) {
-    return { ...filters, limit: ROWS, cursor };
+  function ask(cursor, limit = PAGE) {
+    return get("/v1/jobs", { ...filters, limit, cursor });
   }
 
   // A page may have no jobs although there are more: then the next one is asked for.
@@ -32,7 +64,7 @@ export function open(place, me) {
     const jobs = [];
     let next = cursor;
     do {
-      const page = await get("/v1/jobs", query(next));
+      const page = await ask(next, ROWS);
       if (!page.jobs) throw new Error(t("The gateway does not say."));
       jobs.push(...page.jobs);
       next = page.next;
@@ -40,13 +72,18 @@ export function open(place, me) {
     return { jobs, next };
   }
 
+  // All pages that are shown, anew.
   async function look() {
     try {
-      const first = await pageFrom();
-      if (pages.length <= 1) {
-        pages = [first.jobs];
-        next = first.next;
-      }
+      const seen = [];
+      let cursor;
+      do {
+        const page = await pageFrom(cursor);
+        seen.push(page.jobs);
+        cursor = page.next;
+      } while (cursor && seen.length < pages.length && !closed);
+      pages = seen;
+      next = cursor;
       failure = null;
     } catch (error) {
       failure = error.message;
@@ -54,7 +91,7 @@ export function open(place, me) {
     if (closed) return;
     place.changed();
     forget?.();
-    if (!paused) forget = later(look, EVERY_MS);
+    if (!paused) forget = later(look, EVERY_MS * Math.max(pages.length, 1));
   }
 
   async function more() {
@@ -74,10 +111,7 @@ export function open(place, me) {
   function pause() {
     paused = !paused;
     forget?.();
-    if (!paused) {
-      pages = [];
-      look();
-    }
+    if (!paused) look();
     place.changed();
   }
 
@@ -85,30 +119,46 @@ export function open(place, me) {
     event.preventDefault();
     const given = Object.fromEntries(new FormData(event.target));
     given.id = given.id.trim().toLowerCase();
-    for (const name of TIMES) given[name] &&= new Date(given[name]).getTime();
+    // The form has minutes: what nobody has changed stays as exact as it was.
+    for (const name of TIMES)
+      if (given[name] === minute(filters[name])) given[name] = filters[name];
+      else given[name] &&= new Date(given[name]).getTime();
     if (WHOLE_ID.test(given.id)) location.hash = `#/job/${given.id}`;
     else place.go(given);
   }
 
-  look();
+  function toggle() {
+    showsFilters = !showsFilters;
+    place.changed();
+  }
+
+  function filtersButton() {
+    const props = { type: "button", "aria-expanded": String(showsFilters), onclick: toggle };
+    return h("button", { key: "filters", ...props }, t("Filters"));
+  }
+
+  if (!kept?.paused) look();
   return {
     title: () => t("Jobs"),
     draw: () => [
       h("h1", {}, t("Jobs")),
-      form(filters, me, submit),
+      !PHONE.matches && form(place, me, submit),
       h(
         "p",
         { key: "live", class: "bar" },
+        PHONE.matches && filtersButton(),
         h("button", { type: "button", "aria-pressed": String(paused), onclick: pause }, paused ? t("Go on") : t("Pause")),
         h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : t("Live.")),
       ),
+      PHONE.matches && showsFilters && form(place, me, submit),
       fault(failure),
       all && all.draw(),
-      pages.length > 0 && table(pages.flat(), filters.tenant === "*"),
+      pages.length > 0 && table(pages.flat(), filters, me),
       pages.length === 0 && !failure && h("p", { class: "note" }, t("Loading…")),
       next && h("p", { key: "more" }, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
+      left = { address, pages, next, paused };
       closed = true;
       forget?.();
       all && all.close();
@@ -128,41 +178,63 @@ const NAMES = {
   tenant: "Tenant (* for all)",
 };
 
-function form(filters, me, submit) {
+function form(place, me, submit) {
+  const filters = place.query;
+  const of = JSON.stringify(filters);
   const texts = TEXTS.filter((name) => name !== "tenant" || me.scopes.includes("operate"));
+  // A filter of the address that no field is for: it is seen, and can be taken away.
+  const others = Object.keys(filters).filter((name) => !["id", "state", ...TEXTS, ...TIMES].includes(name));
+  const states = [...STATES, ...(filters.state && !STATES.includes(filters.state) ? [filters.state] : [])];
+  const spans = Object.entries(SPANS).map(([name, ms]) =>
+    h("button", { key: name, type: "button", onclick: () => place.go({ since: now() - ms, until: "" }) }, t(name)),
+  );
   return h(
     "form",
-    { class: "filters", onsubmit: submit, role: "search" },
-    field("input", "id", "Id, or a part of it", { size: 36, spellcheck: "false", value: filters.id ?? "" }),
-    field("select", "state", "State", {}, h("option", { value: "" }, t("any")), STATES.map((one) =>
-      h("option", { value: one, selected: filters.state === one }, t(one)),
-    )),
-    texts.map((name) => field("input", name, NAMES[name], { value: filters[name] ?? "" })),
-    TIMES.map((name) => field("input", name, NAMES[name], { type: "datetime-local", value: minute(filters[name]) })),
-    h("button", {}, t("Find")),
-    Object.keys(filters).length > 0 && h("a", { href: "#/jobs" }, t("Without filters")),
+    { key: "form", class: "filters", onsubmit: submit, role: "search" },
+    field("input", "id", "Id, or a part of it", { size: 36, spellcheck: "false", value: filters.id ?? "", of }),
+    field(
+      "select", "state", "State", { value: filters.state ?? "", of },
+      h("option", { key: "", value: "" }, t("any")),
+      states.map((one) => h("option", { key: one, value: one }, stateName(one))),
+    ),
+    [...texts, ...others].map((name) => field("input", name, NAMES[name] ?? name, { value: filters[name] ?? "", of })),
+    TIMES.map((name) =>
+      field("input", name, NAMES[name], { type: "datetime-local", value: minute(filters[name]), of }),
+    ),
+    h("div", { key: "spans", class: "spans", role: "group", "aria-label": t("Time") }, spans),
+    h("button", { key: "find" }, t("Find")),
+    Object.keys(filters).length > 0 && h("a", { key: "none", href: "#/jobs" }, t("Without filters")),
   );
+}
+
+// Of several states their words; an address may have others.
+function stateName(words) {
+  return words.split(" ").map((one) => (STATES.includes(one) ? t(one) : one)).join(t(" or "));
 }
 
 // As a field of that type has it.
 function minute(ms) {
   const at = new Date(Number(ms ?? NaN));
-  return isNaN(at) ? "" : new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  const there = new Date(at - at.getTimezoneOffset() * 60_000);
+  const text = isNaN(there) ? "" : there.toISOString();
+  return /^\d{4}-/.test(text) ? text.slice(0, 16) : "";
 }
 
 function field(tag, name, label, props, ...options) {
   const id = `filter-${name}`;
-  return h("div", { key: name }, h("label", { for: id }, t(label)), h(tag, { id, name, autocomplete: "off", ...props }, ...options));
+  const text = label === name ? name : t(label);
+  const input = h(tag, { id, name, autocomplete: "off", ...props }, ...options);
+  return h("div", { key: name }, h("label", { for: id }, text), input);
 }
 
 const COLUMNS = ["State", "Id", "Submitted", "Wait", "Run", "Queue", "Session", "Tokens", "Cost", "Error", "Worker"];
-const ENDED = ["completed", "incomplete", "failed", "cancelled"];
 const STARTED = ["completed", "incomplete", "in_progress"];
 const NUMBERS = ["Wait", "Run", "Tokens", "Cost"];
 
-function table(jobs, hasTenants) {
+function table(jobs, filters, me) {
+  const hasTenants = filters.tenant === "*";
   const columns = hasTenants ? ["Tenant", ...COLUMNS] : COLUMNS;
-  if (jobs.length === 0) return h("p", { class: "note" }, t("No jobs."));
+  if (jobs.length === 0) return none(filters, me);
   return h(
     "div",
     { key: "table", class: "scroll", tabindex: "0", role: "region", "aria-label": t("Jobs") },
@@ -170,31 +242,51 @@ function table(jobs, hasTenants) {
       "table",
       { class: "jobs" },
       h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: NUMBERS.includes(name) ? "number" : name === "Id" && "held" }, t(name))))),
-      h("tbody", {}, jobs.map((job) => row(job, hasTenants))),
+      h("tbody", {}, jobs.map((job) => row(job, filters, hasTenants))),
     ),
   );
 }
 
-function row(job, hasTenants) {
+// A search finds the jobs of one tenant, unless it says otherwise.
+function none(filters, me) {
+  const ofAll = new URLSearchParams({ ...filters, tenant: "*" });
+  const isOfOne = filters.tenant !== "*" && me.scopes.includes("operate");
+  const told = [
+    [" ", foreign(t("These would be of the tenant {}.", filters.tenant || me.tenant))],
+    [" ", h("a", { href: `#/jobs?${ofAll}` }, t("Look in all tenants"))],
+  ];
+  return h("p", { class: "note" }, t("No jobs."), isOfOne && told);
+}
+
+// Leads to those of the shown jobs that are alike in that.
+function alike(filters, name, value) {
+  return value ? h("a", { href: `#/jobs?${new URLSearchParams({ ...filters, [name]: value })}` }, foreign(value)) : "";
+}
+
+function row(job, filters, hasTenants) {
   // What has ended, or has started, and does not say when: neither is known.
-  const end = job.finished_at ?? (ENDED.includes(job.state) ? undefined : now());
+  const end = job.finished_at ?? (ENDS.includes(job.state) ? undefined : now());
   const start = job.started_at ?? (STARTED.includes(job.state) ? undefined : end);
   return h(
     "tr",
     { key: job.id },
-    hasTenants && h("td", {}, foreign(job.tenant ?? "")),
+    hasTenants && h("td", {}, alike(filters, "tenant", job.tenant)),
     h("td", {}, state(job.state)),
     h("th", { scope: "row" }, job.id ? link(job.id) : foreign()),
     h("td", {}, ago(job.submitted_at)),
     h("td", { class: "number" }, length(start - job.submitted_at)),
     h("td", { class: "number" }, job.started_at ? length(end - job.started_at) : "–"),
-    h("td", {}, foreign(job.queue)),
-    h("td", {}, foreign(job.session ?? "")),
+    h("td", {}, job.queue ? alike(filters, "queue", job.queue) : foreign()),
+    h("td", {}, alike(filters, "session", job.session)),
     h("td", { class: "number" }, job.tokens ? count(job.tokens) : "–"),
-    h("td", { class: "number" }, job.cost ? money(job.cost) : "–"),
-    h("td", { class: job.error_code && "bad" }, foreign(job.error_code ?? (job.reason ? t(job.reason) : ""))),
-    h("td", {}, foreign(job.worker ?? "")),
+    h("td", { class: "number" }, job.cost ? moneyInColumn(job.cost) : "–"),
+    h("td", { class: job.error_code && "bad" }, alike(filters, "error_code", job.error_code) || reason(job)),
+    h("td", {}, alike(filters, "worker", job.worker)),
   );
+}
+
+function reason(job) {
+  return job.reason ? t(job.reason) : "";
 }
 
 function link(id) {

@@ -1,8 +1,9 @@
 // lists.js - the tables of what operators look after: queues, workers, endpoints, sessions, schedules,
 // jobs that failed for good, tenants, keys.
-import { post, send } from "./api.js";
+import { get, post, send } from "./api.js";
 import { h } from "./dom.js";
-import { ago, bytes, count, either, foreign, length, money, visible } from "./format.js";
+import { ago, bytes, count, counted, either, foreign, length, money, moneyInColumn, visible } from "./format.js";
+import { isUp, oldest, stateOfQueue } from "./health.js";
 import { openList } from "./list_view.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
@@ -38,16 +39,19 @@ function limit(number) {
 const queues = {
   title: "Queues",
   path: "/v1/queues",
-  rows: (answer) => answer.queues,
+  more: () => get("/v1/workers"),
+  rows: (answer, more) => answer.queues?.map((queue) => ({ ...queue, workers: more?.workers })),
   key: (queue) => queue.queue,
   columns: [
-    ["Queue", (queue) => jobs(queue.queue, { queue: queue.queue })],
-    ["State", (queue) => either(queue.paused, "paused", "open")],
+    ["Queue", (queue) => jobs(queue.queue, { tenant: "*", queue: queue.queue })],
+    ["State", (queue) => stateOfQueue(queue, queue.workers)],
     ["Running", (queue) => count(queue.running), "number"],
-    ["Waiting", (queue) => count(queue.waiting), "number"],
+    ["Queued", (queue) => count(queue.waiting), "number"],
     ["May start", (queue) => count(queue.may_start), "number"],
-    ["Oldest", (queue) => (queue.oldest_ms ? length(queue.oldest_ms) : "–"), "number"],
+    ["Oldest", oldest, "number"],
     ["Later", (queue) => count(queue.scheduled), "number"],
+    ["For a budget", (queue) => count(queue.held_by_budget), "number"],
+    ["For an endpoint", (queue) => count(queue.held_by_endpoint), "number"],
     ["Failed for good", (queue) => count(queue.dead), "number"],
     ["Tenants", (queue) => count(queue.tenants), "number"],
     ["Most waiting", (queue) => limit(queue.max_depth), "number"],
@@ -59,12 +63,12 @@ const queues = {
     {
       name: "Cancel what waits",
       when: (queue) => queue.waiting + queue.scheduled > 0,
-      ask: (queue) => t("Cancel the {} jobs of {} that wait?", count(queue.waiting + queue.scheduled), queue.queue),
+      ask: askPurge,
       run: purge,
     },
   ],
   form: (rows) => rows.length > 0 && [
-    choice("queue", "Queue", rows.flatMap(({ queue }) => (queue === undefined ? [] : [[queue, visible(queue)]]))),
+    choice("queue", "Queue", [["", t("choose one")], ...namesOf(rows)]),
     field("tenant", "Tenant (empty: each)", {}),
     choice("limit", "Limit", Object.entries(LIMITS).map(([limit, { name }]) => [limit, t(name)])),
     field("value", "At most (0: no limit; empty: not set)", { type: "number", min: 0, step: "any" }),
@@ -72,6 +76,10 @@ const queues = {
   ],
   submit: setLimit,
 };
+
+function namesOf(rows) {
+  return rows.flatMap(({ queue }) => (queue === undefined ? [] : [[queue, visible(queue)]]));
+}
 
 // Of a tenant, or of each that has none of its own. unit: of the setting, in what somebody types.
 const LIMITS = {
@@ -88,7 +96,8 @@ const DAY_MS = 86_400_000;
 
 async function setLimit({ queue, tenant, limit, value }) {
   const { name, unit } = LIMITS[limit];
-  const amount = value === "" ? null : unit === 1 ? Number(value) : Math.round(Number(value) * unit);
+  if (unit === 1 && !Number.isInteger(Number(value))) throw new Error(t("{}: must be a whole number", t(name)));
+  const amount = value === "" ? null : Math.round(Number(value) * unit);
   await send("PATCH", at("queues", queue), { [tenant ? `${limit}:${tenant}` : limit]: amount });
   const now = amount === null ? t("not set") : amount === 0 ? t("no limit") : count(amount / unit);
   return t("{} of {} in {}: {}", t(name), tenant || t("each tenant"), queue, now);
@@ -105,6 +114,30 @@ function budget({ tenant_tokens: tokens, tenant_cost: cost, tenant_budget_ms: ms
   return parts.length > 0 ? [...parts, length(ms === 0 ? DAY_MS : ms)].join(" / ") : "–";
 }
 
+const JOBS = 500; // of a page
+
+const PURGE = ["Cancel the {} job of {} that waits?", "Cancel the {} jobs of {} that wait?"];
+const LOST = [
+  "{} has begun, and waits for an approval or another try: what it has done is lost.",
+  "{} have begun, and wait for an approval or another try: what they have done is lost.",
+];
+const LOST_MANY = "More than {} have begun, and wait for an approval or another try: what they have done is lost.";
+
+// Those among them that have begun are told of.
+async function askPurge({ queue, waiting, scheduled }) {
+  let begun = 0;
+  let cursor;
+  for (let left = scheduled > 0; left; left = cursor !== undefined && begun <= JOBS) {
+    const page = await get("/v1/jobs", { tenant: "*", queue, state: "waiting", limit: JOBS, cursor });
+    begun += page.jobs.length;
+    cursor = page.next;
+  }
+  const all = counted(waiting + scheduled, ...PURGE, queue);
+  if (begun === 0) return all;
+  const lost = begun > JOBS ? t(LOST_MANY, count(JOBS)) : counted(begun, ...LOST);
+  return `${all} ${lost}`;
+}
+
 // A call cancels some hundred jobs, and says whether there are more.
 async function purge(queue) {
   let cancelled = 0;
@@ -113,7 +146,7 @@ async function purge(queue) {
     answer = await post(at("queues", queue.queue, "purge"));
     cancelled += answer.jobs;
   } while (answer.more);
-  return t("{} jobs are cancelled.", count(cancelled));
+  return counted(cancelled, "{} job is cancelled.", "{} jobs are cancelled.");
 }
 
 const workers = {
@@ -124,8 +157,8 @@ const workers = {
   columns: [
     ["Worker", (worker) => worker.worker],
     ["Host", (worker) => worker.host],
-    ["State", (worker) => either(worker.draining, "drains", "works")],
-    ["Running", (worker) => `${count(worker.running)} / ${count(worker.slots)}`, "number"],
+    ["State", stateOfWorker],
+    ["Running", (worker) => (isUp(worker) ? `${count(worker.running)} / ${count(worker.slots)}` : "–"), "number"],
     ["Queues", (worker) => worker.queues],
     ["Jobs", (worker) => worker.jobs?.map((one) => h("div", {}, job(one.id ?? one)))],
     ["Version", (worker) => worker.version],
@@ -134,9 +167,20 @@ const workers = {
   ],
   actions: [
     { name: "Drain", when: (worker) => !worker.draining, ask: (worker) => t("Let {} end its jobs and leave?", worker.worker), run: (worker) => post(at("workers", worker.worker, "drain"), { drain: true }).then(() => null) },
-    { name: "Keep", when: (worker) => worker.draining, run: (worker) => post(at("workers", worker.worker, "drain"), { drain: false }).then(() => null) },
+    { name: "Keep", when: (worker) => worker.draining && isUp(worker), run: keep },
+    { name: "Let it come back", when: (worker) => worker.draining && !isUp(worker), run: keep },
   ],
 };
+
+function keep({ worker }) {
+  return post(at("workers", worker, "drain"), { drain: false }).then(() => null);
+}
+
+function stateOfWorker(worker) {
+  if (!isUp(worker)) return t("has left");
+  if (!worker.draining && worker.executor?.away) return h("span", { class: "bad" }, t("its executor is away"));
+  return either(worker.draining, "drains", "works");
+}
 
 const endpoints = {
   title: "Endpoints",
@@ -192,16 +236,51 @@ function goOn({ closed, name }) {
   return !closed && name !== undefined && h("a", { href: `#/ask?${query}` }, t("Continue"));
 }
 
+const DEAD_ACTS = [
+  {
+    name: "Run all again",
+    ask: ["Run {} job again?", "Run {} jobs again?"],
+    when: () => true,
+    run: (id) => post(at("dead", id, "requeue")),
+  },
+  {
+    name: "Remove all",
+    ask: ["Remove all that is kept of {} job?", "Remove all that is kept of {} jobs?"],
+    when: () => true,
+    run: (id) => send("DELETE", at("dead", id)),
+    isFinal: true,
+  },
+];
+
+function deadOf(queue) {
+  return `#/dead?${new URLSearchParams({ queue })}`;
+}
+
+async function deadAfter(queue, skip = 0) {
+  const { dead: jobs, total } = await get("/v1/dead", { queue, skip, limit: JOBS });
+  const next = skip + jobs.length;
+  return { jobs, next: jobs.length > 0 && next < total ? next : undefined };
+}
+
 const dead = {
   title: "Failed for good",
   path: "/v1/dead",
+  stride: 50,
   rows: (answer) => answer.dead,
   key: (one) => one.id,
+  filters: ({ queue }, go) => h(
+    "form",
+    { key: "filters", class: "filters", role: "search", onsubmit: (event) => findIn(event, go) },
+    field("queue", "Queue", { value: queue ?? "", of: queue ?? "" }),
+    h("button", {}, t("Find")),
+    queue && h("a", { href: "#/dead" }, t("Without filters")),
+  ),
+  bulk: ({ queue }) => ({ acts: DEAD_ACTS, pages: (skip) => deadAfter(queue, skip), isAll: !queue }),
   columns: [
     ["Id", (one) => job(one.id)],
-    ["Queue", (one) => one.queue],
-    ["Tenant", (one) => one.tenant],
-    ["Error", (one) => one.error_code],
+    ["Queue", (one) => one.queue && h("a", { href: deadOf(one.queue) }, foreign(one.queue))],
+    ["Tenant", (one) => jobs(one.tenant, { tenant: one.tenant, state: "failed" })],
+    ["Error", (one) => jobs(one.error_code, { tenant: "*", state: "failed", error_code: one.error_code })],
     ["Attempts", (one) => count(one.attempts), "number"],
     ["Crashes", (one) => count(one.crashes), "number"],
     ["Submitted", (one) => ago(one.submitted_at)],
@@ -212,6 +291,11 @@ const dead = {
     { name: "Remove", ask: (one) => t("Remove all that is kept of {}?", one.id), run: (one) => send("DELETE", at("dead", one.id)).then(() => null) },
   ],
 };
+
+function findIn(event, go) {
+  event.preventDefault();
+  go(Object.fromEntries(new FormData(event.target)));
+}
 
 const schedules = {
   title: "Schedules",
@@ -241,19 +325,32 @@ const tenants = {
   key: (one) => (one.tenant === undefined || one.queue === undefined ? undefined : `${one.tenant} ${one.queue}`),
   columns: [
     ["Tenant", (one) => jobs(one.tenant, { tenant: one.tenant })],
-    ["Queue", (one) => one.queue],
+    ["Queue", (one) => jobs(one.queue, { tenant: one.tenant ?? "*", queue: one.queue })],
     ["Running", (one) => count(one.running), "number"],
-    ["Waiting", (one) => count(one.waiting), "number"],
+    ["Queued", (one) => count(one.waiting), "number"],
     ["Later", (one) => count(one.scheduled), "number"],
     ["Tokens", (one) => count(one.tokens), "number"],
-    ["Cost", (one) => money(one.cost), "number"],
+    ["Cost", (one) => moneyInColumn(one.cost), "number"],
+    ["Spent in", period],
     ["Jobs at once", (one) => limit(one.tenant_running), "number"],
     ["Jobs that wait", (one) => limit(one.tenant_depth), "number"],
     ["Starts in a time", starts, "number"],
     ["Budget", budget, "number"],
   ],
   actions: [],
+  total: (rows) => {
+    const sum = (name) => rows.reduce((all, row) => all + row[name], 0);
+    const isOfOne = new Set(rows.map(period)).size === 1; // what was spent in different times has no sum
+    const spent = isOfOne ? [count(sum("tokens")), moneyInColumn(sum("cost")), period(rows[0])] : ["–", "–", ""];
+    const jobs = ["running", "waiting", "scheduled"].map((name) => count(sum(name)));
+    return [t("All"), "", ...jobs, ...spent, "", "", "", ""];
+  },
 };
+
+// Of which time its tokens and cost are.
+function period({ budget: has, tenant_budget_ms: ms }) {
+  return has ? t("the budget of {}", length(ms === 0 ? DAY_MS : ms)) : either(has, "", "today, in UTC");
+}
 
 const keys = {
   title: "Keys",
@@ -271,7 +368,7 @@ const keys = {
     ["Ends", (key) => ahead(key.expires_at, t("never"))],
     ["Requests a minute", (key) => limit(key.rate), "number"],
     ["Jobs at once", (key) => limit(key.jobs), "number"],
-    ["Cost a day", (key) => (key.cost ? money(key.cost) : "–"), "number"],
+    ["Cost a day", (key) => (key.cost ? moneyInColumn(key.cost) : "–"), "number"],
   ],
   actions: [
     { name: "Replace", ask: (key) => t("Replace {}? The old one works for another day.", key.key), run: (key) => post(at("keys", key.key, "rotate")).then(secret) },
@@ -293,8 +390,9 @@ function field(name, label, props) {
 
 function choice(name, label, options) {
   const id = `new-${name}`;
-  const shown = options.map(([value, text]) => h("option", { value }, text));
-  return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name }, shown));
+  // With keys: what is chosen stays when another option comes before it.
+  const shown = options.map(([value, text]) => h("option", { key: value, value }, text));
+  return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name, required: true }, shown));
 }
 
 // The answer alone has it.

@@ -6,12 +6,15 @@
 //   draw()    describes what the view shows now (dom.js)
 //   close()   ends what it waits for
 // It calls place.changed() when it has something new to show. place.path are the parts of the address
-// behind "#/", place.query its filters; place.go({...}) changes the filters, and the focus stays.
+// behind "#/", place.query its filters; place.go({...}) changes the filters, and the focus stays;
+// place.isBack: somebody has come back to it by the browser's history.
 import { get, later, post } from "./api.js";
+import { forgetActs, isActing, showActs } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { fault, foreign } from "./format.js";
+import { fault, foreign, zone } from "./format.js";
 import { choose, language, languages, load, t } from "./words.js";
 
+const RETRY_MS = 2000;
 const VIEWS = {
   "": { name: "Overview", scope: "operate", load: () => import("./overview.js") },
   jobs: { name: "Jobs", scope: "read", load: () => import("./jobs.js") },
@@ -34,12 +37,14 @@ function lists() {
 
 let me = null;
 let view = null;
+let shown = null; // the name of the view in the navigation, also before the view is there
 let failure = null;
 let opened = 0;
 
-function place() {
+function place(isBack) {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   return {
+    isBack,
     path: path.split("/").map(decoded),
     query: Object.fromEntries(new URLSearchParams(query)),
     changed: draw,
@@ -69,11 +74,13 @@ async function open(hasFocus = false) {
   const number = ++opened;
   view?.close();
   failure = null;
-  const at = place();
+  forgetActs();
+  const at = place(scrolls.enter());
   let name = at.path[0];
   if (!me) name = "sign-in";
   else if (name === "" && !may("operate")) name = "jobs";
   const found = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS[""];
+  shown = found.of ?? name;
   if (found.scope && !may(found.scope)) {
     failure = t("This view needs a key of the scope {}.", found.scope);
     view = null;
@@ -86,17 +93,58 @@ async function open(hasFocus = false) {
     failure = t("The gateway does not answer.");
     view = null;
     draw();
+    later(() => again(number), RETRY_MS);
     return;
   }
   view = module.open(at, me, signedIn);
-  view.of = found.of ?? name;
+  if (!hasFocus) scrolls.restore();
   draw();
-  if (number > 1 && !hasFocus) document.getElementById("view").focus();
+  if (number > 1 && !hasFocus) document.getElementById("view").focus({ preventScroll: true });
+}
+
+// Some browsers remember that a module could not be loaded: the page has to begin anew.
+async function again(number) {
+  if (number !== opened) return;
+  const isThere = await get("/v1/me").then(() => true, (error) => error.status > 0);
+  if (number !== opened) return;
+  if (isThere && !isActing()) location.reload();
+  else later(() => again(number), RETRY_MS);
 }
 
 function may(scope) {
   return me?.scopes.includes(scope);
 }
+
+// --- how far each place of the history was scrolled
+
+const scrolls = {
+  tops: new Map(), // by the number of the place
+  at: 0,
+  wanted: null, // where to scroll as soon as the view is that long, while the reader does nothing
+  // One place is left for another. Returns whether somebody has been there before.
+  enter() {
+    if (this.wanted === null) this.tops.set(this.at, scrollY);
+    const isBack = history.state?.number !== undefined;
+    if (!isBack) history.replaceState({ number: Date.now() }, "");
+    this.at = history.state.number;
+    this.wanted = null;
+    return isBack;
+  },
+  restore() {
+    this.wanted = this.tops.get(this.at) ?? 0;
+  },
+  drawn() {
+    if (this.wanted === null) return;
+    scrollTo(0, this.wanted);
+    if (scrollY >= this.wanted - 1) this.wanted = null;
+  },
+  begin() {
+    history.scrollRestoration = "manual";
+    const forget = () => (this.wanted = null);
+    for (const name of ["wheel", "touchstart", "pointerdown", "keydown"])
+      addEventListener(name, forget, { passive: true });
+  },
+};
 
 // --- the frame around a view
 
@@ -110,6 +158,7 @@ function draw() {
     const holders = [];
     for (let one = document.activeElement; one; one = one.parentElement?.closest("[tabindex]")) holders.push(one);
     render(document.body, frame());
+    scrolls.drawn();
     // What had the focus is gone: then what it stood in has it, a table or the view, not the whole document.
     const holder = holders.find((one) => one.isConnected) ?? document.getElementById("view");
     if (holder !== holders[0]) holder.focus({ preventScroll: true });
@@ -133,7 +182,9 @@ function frame() {
     h("a", { class: "skip", href: "#view", onclick: skip }, t("Skip to the content")),
     h("header", { key: "header" }, h("a", { class: "name", href: "#/" }, "quern"), navigation(), settings()),
     fault(failure),
+    showActs(draw),
     h("main", { id: "view", tabindex: "-1", key: "view" }, view ? view.draw() : !failure && waiting()),
+    h("footer", { key: "footer", class: "note" }, t("Times are those of {}.", zone())),
   ];
 }
 
@@ -152,7 +203,7 @@ function navigation() {
     "nav",
     { "aria-label": t("Views") },
     links.map(([name, one]) =>
-      h("a", { href: `#/${name}`, "aria-current": view?.of === name ? "page" : false }, t(one.name)),
+      h("a", { href: `#/${name}`, "aria-current": shown === name ? "page" : false }, t(one.name)),
     ),
   );
 }
@@ -224,14 +275,16 @@ async function start() {
     if (![401, 403].includes(error.status)) {
       failure = error.message;
       draw();
-      later(start, 2000);
+      later(start, RETRY_MS);
       return;
     }
   }
   addEventListener("hashchange", () => open());
+  addEventListener("beforeunload", (event) => isActing() && event.preventDefault());
   await open();
 }
 
 useTheme();
+scrolls.begin();
 await load();
 await start();

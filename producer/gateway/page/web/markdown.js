@@ -37,8 +37,17 @@ const BLOCKS = {
   def: () => null,
 };
 
+const MOST_DEPTH = 200; // what is nested more deeply could be described, but not drawn
+let depth = 0;
+
 function blocks(tokens, picture) {
-  return tokens.map((token) => (BLOCKS[token.type] ? BLOCKS[token.type](token, picture) : foreign(token.raw)));
+  if (depth >= MOST_DEPTH) throw new RangeError("nested too deeply");
+  depth++;
+  try {
+    return tokens.map((token) => (BLOCKS[token.type] ? BLOCKS[token.type](token, picture) : foreign(token.raw)));
+  } finally {
+    depth--;
+  }
 }
 
 function listItem(item, picture) {

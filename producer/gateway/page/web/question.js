@@ -3,23 +3,38 @@ import { h } from "./dom.js";
 import { foreign } from "./format.js";
 import { t } from "./words.js";
 
-// text: may have names of others in it; yes: the words of the button that does it.
+// text: may have names of others in it; yes: the words of the button that does it; typed, where it is
+// given: what somebody types before, so that no slip of the finger does it.
 // When it is answered, the focus goes back to what had it before; Escape says no.
-export function question(text, yes, run, forget) {
+export function question(text, yes, run, forget, typed = null) {
+  const accept = (event) => {
+    const field = event.target.closest(".question").querySelector("input");
+    if (!field || field.reportValidity()) leave(run);
+  };
+  const press = (event) => {
+    if (event.key === "Escape") leave(forget);
+    if (event.key === "Enter" && event.target.tagName === "INPUT") accept(event);
+  };
   return h(
     "div",
-    { key: "question", class: "question", role: "alertdialog", "aria-label": text, onkeydown: (event) => event.key === "Escape" && leave(forget) },
+    { key: "question", class: "question", role: "alertdialog", "aria-label": text, onkeydown: press },
     h("p", {}, foreign(text)),
-    h("button", { type: "button", onclick: () => leave(run), shown }, yes),
+    typed !== null && typing(typed),
+    h("button", { type: "button", onclick: accept, shown: typed === null && shown }, yes),
     h("button", { type: "button", onclick: () => leave(forget) }, t("No")),
   );
 }
 
+function typing(text) {
+  const field = { required: true, pattern: text, autocomplete: "off", inputmode: "numeric", size: 8, shown };
+  return h("label", {}, t("Type {} to do it:", text), " ", h("input", field));
+}
+
 let before = null; // had the focus when the question came
 
-function shown(yes) {
+function shown(first) {
   before = document.activeElement;
-  yes.focus();
+  first.focus();
 }
 
 function leave(act) {

@@ -1,9 +1,11 @@
-// words.js - the page's words in English and Chinese. The English ones are the names.
+// words.js - the page's words in English and Chinese. The English ones are the names, but for a few.
 
 const LANGUAGES = { en: "English", zh: "中文" };
 const STORED = "quern-language";
 let chosen = stored() ?? (navigator.language.startsWith("zh") ? "zh" : "en");
 let chinese = {};
+// Names of the fleet that are no words.
+const english = { in_progress: "in progress" };
 export const missed = new Set(); // words that were to be shown in Chinese and are not there; for tests
 
 function stored() {
@@ -37,7 +39,7 @@ export function t(text, ...given) {
 }
 
 function wordsOf(text) {
-  if (chosen === "en") return text;
+  if (chosen === "en") return Object.hasOwn(english, text) ? english[text] : text;
   if (Object.hasOwn(chinese, text)) return chinese[text];
   missed.add(text);
   return text;

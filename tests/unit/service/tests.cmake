@@ -1,0 +1,1 @@
+unit_test(service/log_event schemas_log)
