@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 from debian import unpacked
-from scraped import Numbers, metrics_port, scrape, scrape_text
+from scraped import Numbers, ask, metrics_port, scrape, scrape_text
 from servers import wait_until
 from stack import Stack, call_of
 from warden import Warden
@@ -188,6 +188,23 @@ def test_jobs_of_a_dead_consumer_are_reclaimed_and_its_late_writes_refused(stack
     wait_until(lambda: scrape(frozen.port)["leases_lost_total",] == 1, what="its lease is lost")
     stack.call("cancel", job)
     stack.result(job)
+
+
+def test_what_redis_refuses_is_counted_by_class(stack):
+    consumer = counted(stack)
+    job = stack.submit(kind="code", cells=["1"] * 3)
+    stack.result(job)
+    stack.db.config_set("maxmemory", 1)
+    wait_until(lambda: scrape(consumer.port)["redis_errors_total", "oom"] > 0, what="OOM")
+    stack.db.config_set("maxmemory", 0)
+    stack.db.function_flush()
+    wait_until(
+        lambda: scrape(consumer.port)["redis_errors_total", "nofunction"] > 0, what="no function"
+    )
+    wait_until(lambda: ask(consumer.port, "/readyz")[0] == 200, what="ready again")
+    assert stack.run(kind="code", cells=["1"])["status"] == "completed"
+    errors = positive(scrape(consumer.port), "redis_errors_total")
+    assert set(errors) == {("oom",), ("nofunction",)}, errors
 
 
 # ------------------------------------------------------------- the whole of it
