@@ -295,7 +295,9 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
         return err_prefix(err, "REDIS_URL");
     address_set_sentinel_password(&consumer->redis,
                                   settings->redis.sentinel_password);
-    if (!names_init(&consumer->names, settings->redis.prefix, err) ||
+    if (!address_set_tls(&consumer->redis, &settings->redis.tls, err) ||
+        !address_check_tls(&consumer->redis, err) ||
+        !names_init(&consumer->names, settings->redis.prefix, err) ||
         !durability_parse(&consumer->durability,
                           view_of(settings->redis.durability), err) ||
         !consumer_check_name(consumer->name, err) ||

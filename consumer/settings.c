@@ -32,9 +32,12 @@ static bool check_durability(const char *text, struct err *err)
     return durability_parse(&durability, view_of(text), err);
 }
 
+#define AT_TLS(member) AT(redis.tls.member)
+
 static const struct setting rows[] = {
     REDIS_URL_ROW(AT(redis.url), .normal = "redis://127.0.0.1:6379"),
     REDIS_SENTINEL_PASSWORD_ROW(AT(redis.sentinel_password)),
+    REDIS_TLS_ROWS(AT_TLS),
     REDIS_PREFIX_ROW(AT(redis.prefix)),
     { .name = "durability",
       .type = SETTING_TEXT,

@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "schemas/redis/address.h"
 #include "schemas/settings/setting.h"
 
 struct redis_settings {
     char *url;
     char *sentinel_password;
+    struct address_tls tls;
     char *prefix;
     char *durability;
 };

@@ -83,12 +83,17 @@ TREES = [SOURCE] + ([] if BUILD.startswith(f"{SOURCE}/") else [BUILD])
 # takes both versions of cgroups, but not version 1 with an empty 2 beside it.
 BEGIN = """
 ! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified
-mount -t tmpfs top "$1/top" && mkdir -p "$1/top$3" &&
+mount -t tmpfs top "$1/top" && (cd "$1/top" && mkdir -p $3) &&
 mount -t overlay root -o "ro,lowerdir=$1/top:$2" "$1/root" && shift 3 && exec "$@"
 """
 OWN_MOUNTS = ["unshare", "--mount", "sh", "-c", BEGIN, "sh"]
 # The runtime ends when the tests do, and what runs in its container then, too.
 WITH_RUNTIME = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"]
+
+
+def needs_folder(mounted):
+    """A place to be mounted at, which an engine makes before."""
+    return mounted["type"] != "bind" or os.path.isdir(mounted["source"])
 
 
 class Image:
@@ -112,9 +117,13 @@ class Image:
 
     def close(self):
         while self.names:
-            words = [self.runtime, "--root", self.state, "delete", "--force"]
-            subprocess.run([*words, self.names.pop()], capture_output=True)
+            words = [*self.command("delete"), "--force", self.names.pop()]
+            subprocess.run(words, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def command(self, verb):
+        flags = RUNSC_FLAGS if self.runtime == RUNSC else []
+        return [self.runtime, "--root", self.state, *flags, verb]
 
     def words(self, *args, **options):
         """What runs args in a new container, and ends as they end."""
@@ -122,38 +131,41 @@ class Image:
         self.names.append(name)
         bundle = os.path.join(self.folder, name)
         os.mkdir(bundle)
+        config = self.config(*args, **options)
         with open(os.path.join(bundle, "config.json"), "w") as file:
-            json.dump(self.config(*args, **options), file, indent=1)
-        flags = RUNSC_FLAGS if self.runtime == RUNSC else []
-        run = [self.runtime, "--root", self.state, *flags, "run", "--bundle", bundle, name]
-        return [*OWN_MOUNTS, self.folder, self.lower, SOURCE, *run]
+            json.dump(config, file, indent=1)
+        run = [*self.command("run"), "--bundle", bundle, name]
+        folders = [m["destination"] for m in config["mounts"] if needs_folder(m)]
+        points = " ".join(f".{folder}" for folder in folders)
+        return [*OWN_MOUNTS, self.folder, self.lower, points, *run]
 
     def config(
         self,
         *args,
         user=USER,
-        caps=(),
+        caps=CAPS,
         seccomp=None,
         masked=True,
         cgroup=None,
         env=None,
         mounts=(),
         network=None,
+        readonly=True,
     ):
         """masked: False is what systempaths=unconfined and procMount: Unmasked
         give. cgroup: the path of one that the container may write; None: it may
-        write none. network: True is that of the machine, as it is one for all
-        containers of a pod."""
+        write none. network: the path of a namespace; None: one of its own."""
         caps = list(caps)
         has = caps if user == 0 else []
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", **(env or {})}
-        kinds = ["pid", "mount", "ipc", "uts"] + ([] if network else ["network"])
+        spaces = [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]
+        spaces.append({"type": "network", **({"path": network} if network else {})})
         if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
-            kinds.append("cgroup")
+            spaces.append({"type": "cgroup"})
         config = {
             "ociVersion": "1.0.2",
             "hostname": "container",
-            "root": {"path": self.root, "readonly": True},
+            "root": {"path": self.root, "readonly": readonly},
             "process": {
                 "args": [*WITH_RUNTIME, *map(str, args)],
                 "cwd": "/",
@@ -174,17 +186,17 @@ class Image:
                 mount("mqueue", "/dev/mqueue", *NOSUID),
                 mount("sysfs", "/sys", *NOSUID, "ro"),
                 mount("cgroup", "/sys/fs/cgroup", *NOSUID, "relatime", "rw" if cgroup else "ro"),
-                tmpfs("/run", "mode=1777"),
-                tmpfs("/tmp", "mode=1777"),
-                *mounts,
             ],
             "linux": {
-                "namespaces": [{"type": kind} for kind in kinds],
+                "namespaces": spaces,
                 "maskedPaths": MASKED if masked else [],
                 "readonlyPaths": READONLY if masked else [],
                 "resources": {},
             },
         }
+        if all(mounted["destination"] != "/tmp" for mounted in mounts):
+            config["mounts"].append(tmpfs("/tmp", "mode=1777"))
+        config["mounts"] += mounts
         if self.lower == "/":
             config["mounts"] += [bind(tree, tree) for tree in TREES]
         if cgroup:

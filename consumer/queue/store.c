@@ -347,6 +347,10 @@ static void on_loaded(void *owner, const redisReply *reply,
         become_ready(control);
         return;
     }
+    if (strncmp(err.text, "NOPERM", strlen("NOPERM")) == 0)
+        err_prefix(&err, "the function library is absent or older than this "
+                         "consumer, and its login may not load it (let an "
+                         "administrator: deploy/REDIS.md)");
     log_line("library.refused", "{s:s}", "why", err.text);
     if (err.kind == ERR_REJECT && !control->welcome)
         control->events.on_refused(control->owner, &err);
@@ -386,7 +390,9 @@ static void check_library(struct control *control)
 static void heed_finding(struct control *control, const struct finding *finding)
 {
     struct err err;
-    if (finding->level == INFO_FINE)
+    if (finding->level == INFO_UNSEEN)
+        log_line("redis.unseen", "{s:s}", "why", finding->text);
+    if (finding->level == INFO_FINE || finding->level == INFO_UNSEEN)
         return;
     log_line("redis.unsafe", "{s:s, s:s, s:s}", "check", finding->check, "why",
              finding->text, "remedy", finding->remedy);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "producer/cli/doctor.h"
-#include "producer/client/quern_operate.h"
 
 /* --- queues --------------------------------------------------------------- */
 
@@ -87,6 +86,41 @@ static void find_paused(struct doctor *doctor, const struct quern_queue *queue)
          queue->waiting == 1 ? "s" : "");
 }
 
+enum { LONG_MS = 2 * 60 * 1000 };
+
+/* Of consumers that claim jobs of the queue. */
+static uint64_t count_room(const struct quern_workers *workers,
+                           const char *queue)
+{
+    uint64_t room = 0;
+
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct quern_worker *worker = &workers->items[i];
+
+        if (worker->seen_at > 0 && !worker->draining &&
+            strcmp(worker->mode, "serving") == 0 && !*worker->executor_away &&
+            doctor_has_word(worker->queues, queue) &&
+            worker->slots > worker->running)
+            room += worker->slots - worker->running;
+    }
+    return room;
+}
+
+/* A job may start, there is room for it, and still nobody takes it. */
+static bool find_stalled(struct doctor *doctor, const struct quern_queue *queue)
+{
+    uint64_t room = count_room(&doctor->workers, queue->name);
+
+    if (queue->oldest_ms < LONG_MS || room == 0)
+        return false;
+    find(doctor, WARNING, "queues",
+         "look at the consumers' logs; restart one that says nothing",
+         "a job of queue %s has waited for %s while its consumers have room "
+         "for %" PRIu64,
+         queue->name, term_age(queue->oldest_ms), room);
+    return true;
+}
+
 /* Its jobs that wait for a budget or for an endpoint. */
 static void find_resting(struct doctor *doctor, const struct quern_queue *queue)
 {
@@ -125,7 +159,7 @@ static void check_queues(struct doctor *doctor,
             find_paused(doctor, queue);
         else if (by.able == 0)
             find_unserved(doctor, queue, by);
-        wrong += queue->paused || by.able == 0;
+        wrong += queue->paused || by.able == 0 || find_stalled(doctor, queue);
     }
     if (wrong == 0)
         find(doctor, FINE, "queues", NULL,
@@ -193,6 +227,35 @@ static void check_executors(struct doctor *doctor,
 
 enum { LATELY_MS = 60 * 60 * 1000 };
 
+/* Each is left alone: no job goes on before that ends. */
+static void find_all_open(struct doctor *doctor,
+                          const struct quern_endpoints *endpoints)
+{
+    uint64_t least_ms = UINT64_MAX;
+
+    for (size_t i = 0; i < endpoints->count; i++)
+        if (endpoints->items[i].wait_ms < least_ms)
+            least_ms = endpoints->items[i].wait_ms;
+    if (endpoints->count == 0 || least_ms == 0)
+        return;
+    find(doctor, FAULT, "endpoints",
+         "quern endpoint ls says why; consumers ask again by themselves",
+         "all %zu are left alone, since they failed or asked for it; the next "
+         "one is asked in %s",
+         endpoints->count, term_time(least_ms));
+}
+
+static const char *endpoint_remedy(const struct quern_endpoint *endpoint)
+{
+    if (strstr(endpoint->error, "401"))
+        return "give the consumers its key (OPENAI_API_KEY, "
+               "OPENAI_API_KEY_FILE, or key in QUERN_MODELS), then HUP them";
+    if (strcmp(endpoint->error_code, "model_rejected") == 0)
+        return "correct its URL, key or model in the consumers' settings, then "
+               "HUP them";
+    return "look at the endpoint; jobs try again by themselves";
+}
+
 /* Finds endpoints whose last request had no reply, when that was lately. */
 static void check_endpoints(struct doctor *doctor,
                             const struct quern_endpoints *endpoints)
@@ -206,12 +269,7 @@ static void check_endpoints(struct doctor *doctor,
         if (at <= endpoint->answered_at || at + LATELY_MS < endpoints->now)
             continue;
         failing++;
-        find(doctor, WARNING, "endpoints",
-             strcmp(endpoint->error_code, "model_rejected") == 0
-                 ? "correct its URL, key or model in the consumers' settings, "
-                   "then "
-                   "HUP them"
-                 : "look at the endpoint; jobs try again by themselves",
+        find(doctor, WARNING, "endpoints", endpoint_remedy(endpoint),
              "%s (%s at %s): the last request failed %s ago: %s (%s)",
              endpoint->name, endpoint->model, endpoint->host,
              term_age(endpoints->now > at ? endpoints->now - at : 0),
@@ -240,35 +298,56 @@ static void check_hooks(struct doctor *doctor, struct quern *quern)
 
 /* --- all ------------------------------------------------------------------ */
 
-/* By a handle of its own, since the calls of quern_operate.h need one and
- * doctor has opened none: it works on connections. */
-void check_reports(struct doctor *doctor)
+static bool reports_read(struct doctor *doctor, struct quern_error *error)
 {
     const struct options *given = &doctor->app->options;
     const struct quern_options options = { .url = given->redis_url,
                                            .prefix = given->prefix,
+                                           .timeout_ms = DOCTOR_CALL_MS,
                                            .role = "doctor" };
-    struct quern_error error;
-    struct quern_workers workers = { 0 };
-    struct quern_queues queues = { 0 };
-    struct quern_endpoints endpoints = { 0 };
-    struct quern *quern = quern_open(&options, &error);
 
-    if (quern && quern_workers(quern, &workers, &error) &&
-        quern_queues(quern, NULL, &queues, &error)) {
-        check_queues(doctor, &queues, &workers);
-        for (size_t i = 0; i < queues.count; i++)
-            find_resting(doctor, &queues.items[i]);
-        check_executors(doctor, &workers);
-        if (quern_endpoints(quern, &endpoints, &error))
-            check_endpoints(doctor, &endpoints);
-        check_hooks(doctor, quern);
-    } else {
-        find(doctor, NOTE, "queues", remedy_of(error.text),
-             "this login may not look at them: %s", error.text);
+    doctor->quern = quern_open(&options, error);
+    return doctor->quern &&
+           quern_workers(doctor->quern, &doctor->workers, error) &&
+           quern_queues(doctor->quern, NULL, &doctor->queues, error);
+}
+
+static void reports_check(struct doctor *doctor)
+{
+    struct quern_endpoints endpoints = { 0 };
+    struct quern_error error;
+
+    check_queues(doctor, &doctor->queues, &doctor->workers);
+    for (size_t i = 0; i < doctor->queues.count; i++)
+        find_resting(doctor, &doctor->queues.items[i]);
+    check_workers(doctor);
+    check_executors(doctor, &doctor->workers);
+    check_leases(doctor);
+    check_dead(doctor);
+    if (quern_endpoints(doctor->quern, &endpoints, &error)) {
+        find_all_open(doctor, &endpoints);
+        check_endpoints(doctor, &endpoints);
     }
-    quern_workers_free(&workers);
-    free(queues.items);
+    check_hooks(doctor, doctor->quern);
     free(endpoints.items);
-    quern_close(quern);
+}
+
+/* By a handle of its own, since the calls of quern_operate.h need one and
+ * doctor has opened none: it works on connections. The handle would load the
+ * library, and doctor must change nothing: without the library nothing is
+ * asked. */
+void check_reports(struct doctor *doctor)
+{
+    struct quern_error error;
+
+    if (doctor->bare)
+        return;
+    if (reports_read(doctor, &error))
+        reports_check(doctor);
+    else
+        find(doctor, UNSEEN, "queues", remedy_of(doctor, error.text), "%s",
+             error.text);
+    quern_workers_free(&doctor->workers);
+    free(doctor->queues.items);
+    quern_close(doctor->quern);
 }

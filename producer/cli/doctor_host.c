@@ -1,6 +1,7 @@
 /* doctor_host.c - checks of this host: does an executor answer, with which
  * walls; does anybody listen at the addresses of models. */
 #include <errno.h>
+#include <grp.h>
 #include <jansson.h>
 #include <libgen.h>
 #include <limits.h>
@@ -11,81 +12,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "producer/cli/doctor.h"
+#include "producer/cli/greeting.h"
 #include "schemas/message/frame.h"
 
-enum { GREETING_S = 3, WELCOME_BYTES = 8192 };
-
-/* The socket at which consumers of this host look for it, too. */
-static const char *executor_socket(void)
-{
-    const char *path = getenv("QUERN_EXECUTOR");
-
-    return path ? path : "/run/quern/executor.sock";
-}
-
-static int executor_connect(void)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    struct timeval patience = { .tv_sec = GREETING_S };
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s",
-             executor_socket());
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-        return fd;
-    close_fd(&fd);
-    return fd;
-}
-
-/* Receives one frame; gives it without its header. Empty: none came, or it is
- * too large. */
-static struct view receive_frame(int fd, char *bytes)
-{
-    struct view got = { bytes, 0 };
-    struct err err;
-    size_t total = 0;
-
-    do {
-        ssize_t len = recv(fd, bytes + got.len, WELCOME_BYTES - got.len, 0);
-
-        if (len <= 0)
-            return (struct view){ 0 };
-        got.len += (size_t)len;
-        if (!frame_length(got, WELCOME_BYTES, &total, &err))
-            return (struct view){ 0 };
-    } while (total == 0 || got.len < total);
-    return (struct view){ bytes + FRAME_HEADER_BYTES,
-                          total - FRAME_HEADER_BYTES };
-}
-
-/* Greets the executor as a consumer does: its welcome says which walls it has,
- * and which it lacks. False: none answers; *fault: errno of the connection, 0
- * when there was one. */
-static bool greet_executor(struct frame *welcome, char *bytes,
-                           struct arena *arena, int *fault)
-{
-    CLEANUP(close_fd) int fd = executor_connect();
-    CLEANUP(buf_finish) struct buf out;
-    const struct frame hello = { .type = FRAME_HELLO };
-    struct err err;
-    struct view answer;
-
-    *fault = fd < 0 ? errno : 0;
-    buf_init(&out, WELCOME_BYTES);
-    if (fd < 0 || !frame_encode(&schema_frame, &hello, &out, &err) ||
-        send(fd, out.data, out.len, MSG_NOSIGNAL) != (ssize_t)out.len)
-        return false;
-    answer = receive_frame(fd, bytes);
-    return message_decode(&schema_frame, answer, welcome, arena, &err) &&
-           welcome->type == FRAME_WELCOME;
-}
+enum { GREETING_MS = 3000 };
 
 static void find_lacks(struct doctor *doctor, const struct list *lacks)
 {
@@ -101,37 +36,33 @@ static void find_lacks(struct doctor *doctor, const struct list *lacks)
 static bool ask_executor(struct doctor *doctor, int *fault)
 {
     CLEANUP(arena_finish) struct arena arena = { 0 };
-    char bytes[WELCOME_BYTES];
+    char bytes[GREETING_BYTES];
     struct frame welcome;
 
-    if (!greet_executor(&welcome, bytes, &arena, fault))
+    if (!greeting_exchange(greeting_socket(), GREETING_MS, &welcome, bytes,
+                           &arena, fault))
         return false;
     find(doctor, FINE, "executor", NULL, "%.*s", VIEW_ARG(welcome.isolation));
     find_lacks(doctor, &welcome.lacks);
     return true;
 }
 
-/* quern-executor beside this program, else its name, for PATH. */
-static void executor_path(char *path, size_t size)
+void doctor_program(const char *name, char *path, size_t size)
 {
     char self[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
     if (len > 0) {
         self[len] = '\0';
-        snprintf(path, size, "%s/quern-executor", dirname(self));
+        snprintf(path, size, "%s/%s", dirname(self), name);
         if (access(path, X_OK) == 0)
             return;
     }
-    snprintf(path, size, "quern-executor");
+    snprintf(path, size, "%s", name);
 }
 
-/* Runs `path --check` with its output into fd. Gives the wait status; -1: there
- * is no such program. */
-static int run_check(char *path, int fd)
+int doctor_spawn(char *const *argv, int fd)
 {
-    char check[] = "--check";
-    char *argv[] = { path, check, NULL };
     posix_spawn_file_actions_t actions;
     pid_t pid;
     int fault, status = -1;
@@ -139,15 +70,14 @@ static int run_check(char *path, int fd)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, fd, STDERR_FILENO);
-    fault = posix_spawnp(&pid, path, &actions, NULL, argv, environ);
+    fault = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     while (!fault && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return fault ? -1 : status;
 }
 
-/* Reads the last bytes of the file as text, without newlines at its end. */
-static void read_end(int fd, char *text, size_t size)
+void doctor_read_end(int fd, char *text, size_t size)
 {
     off_t end = lseek(fd, 0, SEEK_END);
     off_t start = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
@@ -156,6 +86,23 @@ static void read_end(int fd, char *text, size_t size)
     while (len > 0 && text[len - 1] == '\n')
         len--;
     text[len > 0 ? len : 0] = '\0';
+}
+
+/* `quern-executor --check`, with the settings of this host's, if any: its level
+ * is among them. */
+static int run_check(int fd)
+{
+    char program[PATH_MAX + 32], check[] = "--check", config[] = "--config";
+    const char *folder = doctor_settings_folder();
+    CLEANUP(cleanup_free) char *file = NULL;
+
+    if (asprintf(&file, "%s/executor.conf", folder) < 0)
+        abort();
+    bool has_file = access(file, R_OK) == 0;
+    char *const argv[] = { program, check, has_file ? config : NULL, file,
+                           NULL };
+    doctor_program("quern-executor", program, sizeof(program));
+    return doctor_spawn(argv, fd);
 }
 
 /* Finds the verdict in the output of --check: the last line that is not
@@ -239,7 +186,7 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
     if (boxed)
         find(doctor, NOTE, "executor", diagnosis.remedy,
              "%s at %s; its walls would be %s", diagnosis.why,
-             executor_socket(), verdict);
+             greeting_socket(), verdict);
     else
         find(doctor, FAULT, "executor",
              remedies ? remedies : "run quern-executor --check", "%s", verdict);
@@ -250,12 +197,32 @@ static void find_verdict(struct doctor *doctor, bool boxed, int fault,
     }
 }
 
+/* The socket is there, and this user may not open it. */
+static void find_closed_socket(struct doctor *doctor, int fault)
+{
+    struct stat stat_of = { 0 };
+    bool seen = stat(greeting_socket(), &stat_of) == 0;
+    const struct group *group = seen ? getgrgid(stat_of.st_gid) : NULL;
+    char name[64], remedy[200];
+
+    snprintf(name, sizeof(name), "%s", group ? group->gr_name : "quern");
+    if (seen && !group)
+        snprintf(name, sizeof(name), "%u", (unsigned int)stat_of.st_gid);
+    snprintf(remedy, sizeof(remedy),
+             "ask as root, or put this user into the socket's group (%s); or "
+             "start quern-executor with --group, the group of its consumers",
+             name);
+    find(doctor, WARNING, "executor", remedy,
+         "this user may not ask it: %s: %s (group %s, mode %04o)",
+         greeting_socket(), strerror(fault), name,
+         (unsigned int)stat_of.st_mode & 07777);
+}
+
 /* Asks the executor that runs here. When none answers, `quern-executor --check`
  * tells whether one could box code on this host: so a wrong socket and a host
  * without walls are told apart. */
 void check_executor(struct doctor *doctor)
 {
-    char path[PATH_MAX + 32];
     char said[8192];
     CLEANUP(close_fd) int fd = -1;
     int status, fault;
@@ -263,16 +230,12 @@ void check_executor(struct doctor *doctor)
     if (ask_executor(doctor, &fault))
         return;
     if (fault == EACCES || fault == EPERM) {
-        find(doctor, WARNING, "executor",
-             "ask as root, or put this user into the socket's group (quern)",
-             "this user may not ask it: %s: %s", executor_socket(),
-             strerror(fault));
+        find_closed_socket(doctor, fault);
         return;
     }
     fd = memfd_create("check", MFD_CLOEXEC);
-    executor_path(path, sizeof(path));
-    status = run_check(path, fd);
-    read_end(fd, said, sizeof(said));
+    status = run_check(fd);
+    doctor_read_end(fd, said, sizeof(said));
     if (status < 0)
         find(doctor, NOTE, "executor", NULL, "none on this host");
     else
@@ -324,7 +287,7 @@ static int try_address(const struct addrinfo *address)
         return 0;
     if (errno != EINPROGRESS)
         return errno;
-    if (poll(&poll_fd, 1, GREETING_S * 1000) <= 0)
+    if (poll(&poll_fd, 1, GREETING_MS) <= 0)
         return ETIMEDOUT;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &fault, &size) < 0 ? errno
                                                                    : fault;

@@ -12,6 +12,15 @@ enum {
     SEEN_MS = 60000, /* a living consumer asks for work more often than that */
 };
 
+/* A service without functions runs no job; a login may only lack a right that
+ * others have. */
+static enum level library_level(const char *error)
+{
+    if (strstr(error, "has no functions"))
+        return FAULT;
+    return strstr(error, "o permissions") ? UNSEEN : WARNING;
+}
+
 /* By conn_call() and not by a handle: a handle would load the library, and a
  * check must change nothing. */
 void check_library(struct doctor *doctor)
@@ -29,9 +38,13 @@ void check_library(struct doctor *doctor)
              "the function library is not there yet: the first consumer or "
              "producer loads it");
     } else if (!reply)
-        find(doctor, WARNING, "library",
-             "start a quern-consumer: it loads the library",
-             "function library quern_v1: %s", err.text);
+        find(doctor, library_level(err.text), "library",
+             remedy_of(doctor, err.text), "function library quern_v1: %s",
+             err.text);
+    else if (reply->integer > (long long)transition_build)
+        find(doctor, NOTE, "library", "upgrade this program, too",
+             "quern_v1 is build %lld, newer than this client's %u",
+             reply->integer, transition_build);
     else if (reply->integer < (long long)transition_build)
         find(doctor, WARNING, "library",
              "start a quern-consumer of this version: it loads the library",
@@ -184,8 +197,9 @@ void check_consumers(struct doctor *doctor)
              "%s",
              census.connected, VIEW_ARG(queue), holds);
     else if (census.connected < 0)
-        find(doctor, NOTE, "consumers", "ask as Redis's operator",
-             "this login may not look for them; at queue %.*s %s",
+        find(doctor, UNSEEN, "consumers",
+             "quern worker ls shows what they report of themselves",
+             "neither CLIENT LIST nor XINFO shows one; at queue %.*s %s",
              VIEW_ARG(queue), holds);
     else
         find(doctor, FAULT, "consumers", "start one: quern-consumer",

@@ -14,7 +14,8 @@ enum {
     PINGS = 20,
     MIDDLE = PINGS / 2,
     SLOW_US = 5000,  /* median: every step of a job waits so long for Redis */
-    CLOCK_MS = 5000, /* difference of two clocks that is told */
+    CLOCK_MS = 2000, /* difference of two clocks that is told */
+    HOUR_MS = 60 * 60 * 1000,
     FULL_PERCENT = 85,
     LAG_S = 10, /* replicas report every second how far they are */
 };
@@ -71,7 +72,7 @@ static bool time_pings(struct doctor *doctor, uint64_t *us, struct err *err)
     return true;
 }
 
-bool check_redis(struct doctor *doctor)
+void check_redis(struct doctor *doctor)
 {
     struct err err = { 0 };
     char where[256];
@@ -82,13 +83,19 @@ bool check_redis(struct doctor *doctor)
     address_print(&doctor->address, where, sizeof(where));
     /* The ping above has connected, so it is not among those that are timed. */
     if (!pong || !time_pings(doctor, us, &err)) {
-        find(doctor, FAULT, "redis", remedy_of(err.text), "%s: %s", where,
-             err.text);
+        find(doctor, FAULT, "redis", remedy_of(doctor, err.text), "%s: %s",
+             where, err.text);
         /* A server that cannot write its disk refuses even a PING so, but the
          * other checks still say something. */
         doctor->refuses = view_starts(view_of(err.text), "MISCONF");
-        return doctor->refuses;
+        doctor->away = !doctor->refuses;
+        return;
     }
+    if (conn_peer_ends(doctor->conn) > 0)
+        doctor_find_end(doctor, conn_peer_ends(doctor->conn),
+                        "renew it, and let Redis read it (CONFIG SET "
+                        "tls-cert-file)",
+                        "Redis's own");
     middle_ms = (double)us[MIDDLE] / 1e3;
     if (us[MIDDLE] > SLOW_US)
         find(doctor, WARNING, "redis",
@@ -100,7 +107,6 @@ bool check_redis(struct doctor *doctor)
         find(doctor, FINE, "redis", NULL,
              "%s, answers in %.2f ms (the slowest of %d: %.2f ms)", where,
              middle_ms, PINGS, (double)us[PINGS - 1] / 1e3);
-    return true;
 }
 
 /* --- what INFO says ------------------------------------------------------- */
@@ -142,34 +148,19 @@ static void check_role(struct doctor *doctor, struct view info)
              replicas, replicas == 1 ? "" : "s");
 }
 
-/* Redis writes a call that is not allowed into its ACL LOG, where it looks like
- * an attack: so it is asked first whether the call is allowed. */
-static bool may_read_settings(struct doctor *doctor)
+/* A setting of Redis, "appendfsync"; "": this login may not read settings
+ * (passwords are among them), or the service has no CONFIG. */
+static void read_setting(struct doctor *doctor, const char *name, char *value,
+                         size_t size)
 {
-    struct err err = { 0 };
-    CLEANUP(cleanup_answer)
-    redisReply *user = ASK(doctor, &err, "ACL", "WHOAMI");
-    CLEANUP(cleanup_answer) redisReply *answer = NULL;
-
-    if (!user || user->type != REDIS_REPLY_STRING)
-        return false;
-    answer = ASK(doctor, &err, "ACL", "DRYRUN", user->str, "CONFIG", "GET",
-                 "appendfsync");
-    return answer && answer->type == REDIS_REPLY_STATUS &&
-           strcmp(answer->str, "OK") == 0;
-}
-
-/* The setting appendfsync; "": this login may not read settings (passwords are
- * among them). */
-static void read_fsync(struct doctor *doctor, char *value, size_t size)
-{
+    const char *const words[] = { "CONFIG", "GET", name };
     struct err err = { 0 };
     CLEANUP(cleanup_answer) redisReply *reply = NULL;
 
     *value = '\0';
-    if (!may_read_settings(doctor))
+    if (doctor_may(doctor, NULL, 0, 3, words) != RIGHT_GIVEN)
         return;
-    reply = ASK(doctor, &err, "CONFIG", "GET", "appendfsync");
+    reply = ASK(doctor, &err, "CONFIG", "GET", name);
     if (reply && reply->elements == 2)
         snprintf(value, size, "%s", reply->element[1]->str);
 }
@@ -178,17 +169,21 @@ static void read_fsync(struct doctor *doctor, char *value, size_t size)
 static void check_trust(struct doctor *doctor, struct view info)
 {
     static const enum level levels[] = {
-        [INFO_FINE] = FINE, [INFO_WARNING] = WARNING, [INFO_FAULT] = FAULT
+        [INFO_FINE] = FINE,
+        [INFO_UNSEEN] = UNSEEN,
+        [INFO_WARNING] = WARNING,
+        [INFO_FAULT] = FAULT,
     };
     struct finding findings[INFO_CHECKS];
     char fsync[16];
 
-    read_fsync(doctor, fsync, sizeof(fsync));
+    read_setting(doctor, "appendfsync", fsync, sizeof(fsync));
     info_judge(info, *fsync ? fsync : NULL, findings);
     for (size_t i = 0; i < INFO_CHECKS; i++)
         find(doctor, levels[findings[i].level], findings[i].check,
              findings[i].remedy, "%s%s", findings[i].text,
-             *fsync || strcmp(findings[i].check, "storage") != 0
+             *fsync || strcmp(findings[i].check, "storage") != 0 ||
+                     findings[i].level == INFO_UNSEEN
                  ? ""
                  : "; appendfsync is a setting, which this login cannot read");
 }
@@ -198,7 +193,10 @@ static void check_memory(struct doctor *doctor, struct view info)
     uint64_t used = info_number(info, "used_memory");
     uint64_t all = info_number(info, "maxmemory");
 
-    if (all == 0)
+    if (!info_has(info, "used_memory") || !info_has(info, "maxmemory"))
+        find(doctor, UNSEEN, "memory", "look at the service's own figures",
+             "INFO does not say how much memory is used, and of how much");
+    else if (all == 0)
         find(doctor, NOTE, "memory",
              "CONFIG SET maxmemory below what the machine has: then new jobs "
              "are refused, and old ones end",
@@ -210,6 +208,41 @@ static void check_memory(struct doctor *doctor, struct view info)
                  ? "raise maxmemory, or purge jobs that nobody needs"
                  : NULL,
              "%s of %s", term_size(used), term_size(all));
+}
+
+/* INFO says it without CONFIG. */
+static void check_clients(struct doctor *doctor, struct view info)
+{
+    uint64_t now = info_number(info, "connected_clients");
+    uint64_t most = info_number(info, "maxclients");
+    bool is_near = now * 100 > most * FULL_PERCENT;
+
+    if (most == 0)
+        find(doctor, UNSEEN, "clients", "look at the service's own figures",
+             "INFO does not say how many connections Redis takes");
+    else
+        find(doctor, is_near ? WARNING : FINE, "clients",
+             is_near ? "raise maxclients, or run fewer consumers with more "
+                       "slots: each has three connections for each partition"
+                     : NULL,
+             "%" PRIu64 " connections of %" PRIu64 "%s", now, most,
+             is_near ? "; what comes above is refused" : "");
+}
+
+/* Redis's folder, where it runs on this host and its login may read settings.
+ */
+static void check_folder(struct doctor *doctor)
+{
+    const char *host = doctor->address.nodes[0].host;
+    bool is_here = doctor->address.path || strcmp(host, "127.0.0.1") == 0 ||
+                   strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0;
+    char dir[512];
+
+    if (!is_here)
+        return;
+    read_setting(doctor, "dir", dir, sizeof(dir));
+    if (*dir)
+        doctor_find_full(doctor, dir, "Redis");
 }
 
 /* --- durability ----------------------------------------------------------- */
@@ -257,11 +290,11 @@ static bool knows_waitaof(struct doctor *doctor)
            known->element[0]->type == REDIS_REPLY_ARRAY;
 }
 
-static void check_disk(struct doctor *doctor, struct view info)
+static void check_fsync(struct doctor *doctor, struct view info)
 {
     char fsync[16];
 
-    read_fsync(doctor, fsync, sizeof(fsync));
+    read_setting(doctor, "appendfsync", fsync, sizeof(fsync));
     if (!knows_waitaof(doctor))
         find(doctor, FAULT, "durability",
              "Redis 7.2 or later, or Valkey, has it",
@@ -277,7 +310,7 @@ static void check_disk(struct doctor *doctor, struct view info)
              "fsync, but the server leaves it to its system when the disk has "
              "what was written (appendfsync no)");
     else if (*fsync == '\0')
-        find(doctor, NOTE, "durability",
+        find(doctor, UNSEEN, "durability",
              "redis-cli CONFIG GET appendfsync, as admin: everysec or always",
              "fsync; appendfsync is a setting, which this login cannot read");
     else
@@ -292,7 +325,7 @@ static void check_durability(struct doctor *doctor, struct view info)
     if (doctor->durability.kind == DURABLE_REPLICA)
         check_replicas(doctor, info);
     else if (doctor->durability.kind == DURABLE_FSYNC)
-        check_disk(doctor, info);
+        check_fsync(doctor, info);
 }
 
 void check_server(struct doctor *doctor)
@@ -301,8 +334,8 @@ void check_server(struct doctor *doctor)
     CLEANUP(cleanup_answer) redisReply *info = ASK(doctor, &err, "INFO");
 
     if (!info) {
-        find(doctor, NOTE, "server", "ask as its operator",
-             "this login may not look at it: %s", err.text);
+        find(doctor, UNSEEN, "server", remedy_of(doctor, err.text), "INFO: %s",
+             err.text);
         return;
     }
     struct view text = { info->str, info->len };
@@ -310,6 +343,8 @@ void check_server(struct doctor *doctor)
     check_trust(doctor, text);
     check_durability(doctor, text);
     check_memory(doctor, text);
+    check_clients(doctor, text);
+    check_folder(doctor);
 }
 
 /* --- writes --------------------------------------------------------------- */
@@ -328,53 +363,44 @@ void check_writes(struct doctor *doctor)
     if (reply)
         find(doctor, FINE, "writes", NULL, "are taken");
     else if (view_starts(view_of(err.text), "NOPERM"))
-        find(doctor, NOTE, "writes", remedy_of(err.text),
+        find(doctor, UNSEEN, "writes", remedy_of(doctor, err.text),
              "this login may not try: %s", err.text);
     else
-        find(doctor, FAULT, "writes", remedy_of(err.text),
+        find(doctor, FAULT, "writes", remedy_of(doctor, err.text),
              "are refused, so no job starts or continues: %s", err.text);
 }
 
-/* --- login and clock ------------------------------------------------------ */
+/* --- clock ---------------------------------------------------------------- */
 
-/* Whether Redis answers without a login. */
-static bool doctor_server_is_open(struct doctor *doctor)
+/* Of a clock that is off by whole hours. */
+static const char *clock_remedy(uint64_t off_ms)
 {
-    struct err err = { 0 };
-    struct command ping;
-    struct address address;
-    struct conn *conn;
-    redisReply *pong;
+    uint64_t beside = off_ms % HOUR_MS;
+    bool whole =
+        off_ms > HOUR_MS / 2 && (beside < 60000 || beside > HOUR_MS - 60000);
 
-    if (!doctor->address.user && !doctor->address.password)
-        return true;
-    address_without_login(&address, &doctor->address);
-    conn = conn_new(&address, names_slot(&doctor->names, 0), "doctor");
-    command_init(&ping, "PING");
-    pong = conn_call(conn, &ping, DOCTOR_CALL_MS, &err);
-    command_finish(&ping);
-    bool answers = pong;
-
-    cleanup_answer(&pong);
-    conn_free(conn);
-    address_finish(&address);
-    return answers;
+    return whole ? "it is off by whole hours: one of the two has local time "
+                   "for UTC; set it (timedatectl set-local-rtc 0), then run an "
+                   "NTP client on both hosts"
+                 : "run an NTP client on both hosts";
 }
 
-void check_login(struct doctor *doctor)
+bool doctor_find_clock(struct doctor *doctor, const char *check,
+                       int64_t ahead_ms, const char *whose, ...)
 {
-    struct err err = { 0 };
-    CLEANUP(cleanup_answer)
-    redisReply *user = ASK(doctor, &err, "ACL", "WHOAMI");
-    const char *name =
-        user ? user->str : "a user that may not ask for its name";
+    uint64_t off_ms = (uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms);
+    char text[256];
+    va_list args;
 
-    if (doctor_server_is_open(doctor))
-        find(doctor, WARNING, "login",
-             "deploy/redis/users.acl has a user for each role",
-             "%s; this Redis lets everybody in without a password", name);
-    else
-        find(doctor, FINE, "login", NULL, "%s", name);
+    if (off_ms <= CLOCK_MS)
+        return false;
+    va_start(args, whose);
+    vsnprintf(text, sizeof(text), whose, args);
+    va_end(args);
+    find(doctor, WARNING, check, clock_remedy(off_ms),
+         "%s is %s %s Redis's, which jobs go by", text, term_time(off_ms),
+         ahead_ms < 0 ? "behind" : "ahead of");
+    return true;
 }
 
 void check_clock(struct doctor *doctor)
@@ -384,18 +410,17 @@ void check_clock(struct doctor *doctor)
     struct timespec now;
     int64_t ahead_ms;
 
-    if (!reply || reply->elements != 2)
+    if (!reply || reply->elements != 2) {
+        find(doctor, UNSEEN, "clock", remedy_of(doctor, err.text), "TIME: %s",
+             err.text);
         return;
+    }
     clock_gettime(CLOCK_REALTIME, &now);
     ahead_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 -
                strtoll(reply->element[0]->str, NULL, 10) * 1000 -
                strtoll(reply->element[1]->str, NULL, 10) / 1000;
-    if (ahead_ms > CLOCK_MS || ahead_ms < -CLOCK_MS)
-        find(doctor, WARNING, "clock", "run an NTP client on both hosts",
-             "this host's is %s %s of Redis's, which jobs go by: schedules "
-             "and times that are shown here are off by as much",
-             term_time((uint64_t)(ahead_ms < 0 ? -ahead_ms : ahead_ms)),
-             ahead_ms < 0 ? "behind" : "ahead");
-    else
+    if (!doctor_find_clock(doctor, "clock", ahead_ms,
+                           "this host's, by which schedules and times are "
+                           "shown,"))
         find(doctor, FINE, "clock", NULL, "as Redis's");
 }

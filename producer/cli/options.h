@@ -34,7 +34,7 @@ struct submit_options {
     json_t *members; /* OPTION_MEMBERs that were given; NULL: none */
 };
 
-struct follow_options { /* of wait, watch */
+struct follow_options { /* of wait, watch; doctor */
     uint64_t timeout_ms;
     uint64_t from;
 };
@@ -113,6 +113,7 @@ struct options {
     const char *tenant;
     const char *out;
     const char *reason;
+    bool fleet;           /* of doctor */
     uint64_t deadline_ms; /* of the verbs that act on a session */
 
     struct submit_options submit;

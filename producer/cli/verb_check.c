@@ -22,8 +22,10 @@ static bool check_open(struct check *check, struct err *err)
     const struct options *options = &check->app->options;
     const char *url =
         options->redis_url ? options->redis_url : getenv("REDIS_URL");
+    const struct address_tls tls = address_tls_of_environment();
 
     if (!address_parse(&check->address, view_of(url), err) ||
+        !address_set_tls(&check->address, &tls, err) ||
         !names_init(&check->names,
                     options->prefix ? options->prefix : "quern:", err))
         return false;

@@ -108,7 +108,7 @@ static void offer_shells(const char *head)
 
 static void offer_probes(const char *head)
 {
-    static const char *const probes[] = { "live", "ready" };
+    static const char *const probes[] = { "live", "ready", "executor" };
 
     for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
         if (completion_begins(probes[i], head))

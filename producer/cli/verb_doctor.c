@@ -1,5 +1,6 @@
-/* verb_doctor.c - quern doctor: runs the checks of doctor.h over every server
- * of the fleet and this host, and prints the findings. */
+/* verb_doctor.c - quern doctor: prints what the checks of doctor_table.c find,
+ * and asks every server of the fleet. */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,14 @@ static void show_remedies(struct pane *out, const char *remedy)
     }
 }
 
+static bool is_check(const char *name)
+{
+    for (size_t i = 0; i < doctor_check_count; i++)
+        if (strcmp(doctor_checks[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 void find(struct doctor *doctor, enum level level, const char *check,
           const char *remedy, const char *format, ...)
 {
@@ -27,9 +36,8 @@ void find(struct doctor *doctor, enum level level, const char *check,
         const char *word;
         enum style style;
     } levels[] = {
-        [FINE] = { "ok", GREEN },
-        [NOTE] = { "note", CYAN },
-        [WARNING] = { "warning", YELLOW },
+        [FINE] = { "ok", GREEN },     [NOTE] = { "note", CYAN },
+        [UNSEEN] = { "unseen", DIM }, [WARNING] = { "warning", YELLOW },
         [FAULT] = { "fault", RED },
     };
     struct pane *out = &doctor->app->term.out;
@@ -38,6 +46,7 @@ void find(struct doctor *doctor, enum level level, const char *check,
                        *doctor->where ? ": " : "");
     va_list args;
 
+    assert(is_check(check));
     va_start(args, format);
     vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
     va_end(args);
@@ -73,8 +82,10 @@ static bool doctor_open(struct doctor *doctor, struct err *err)
     const struct options *options = &doctor->app->options;
     const char *url =
         options->redis_url ? options->redis_url : getenv("REDIS_URL");
+    const struct address_tls tls = address_tls_of_environment();
 
     if (!address_parse(&doctor->address, view_of(url), err) ||
+        !address_set_tls(&doctor->address, &tls, err) ||
         !names_init(&doctor->names,
                     options->prefix ? options->prefix : "quern:", err) ||
         !durability_parse(&doctor->durability, view_of(options->durability),
@@ -125,46 +136,39 @@ static bool doctor_knows_server(const struct doctor *doctor,
 /* Without a cluster one server has all partitions, and is checked once. In a
  * cluster several partitions may share a server: each server is checked for its
  * first one. */
-static bool check_one(struct doctor *doctor, unsigned int partition)
+static void check_one(struct doctor *doctor, unsigned int partition)
 {
     bool apart = doctor->address.kind == ADDRESS_CLUSTER;
     struct err err = { 0 };
 
     if (partition > 0 && !apart)
-        return true;
+        return;
     doctor_turn(doctor, partition);
     CLEANUP(cleanup_answer) redisReply *pong = ASK(doctor, &err, "PING");
     if (pong && doctor_knows_server(doctor, partition))
-        return true;
+        return;
     if (pong && apart)
         conn_print_server(doctor->conn, doctor->where, sizeof(doctor->where));
     doctor->refuses = false;
-    bool there = check_redis(doctor);
-    if (there) {
-        check_server(doctor);
-        check_writes(doctor);
-        check_clock(doctor);
-        check_library(doctor);
-    }
+    doctor_run(doctor, PART_SERVER);
     *doctor->where = '\0';
-    return there;
 }
 
 /* Checks every server that holds jobs, then the fleet as a whole. */
-static void check_fleet(struct doctor *doctor)
+void check_fleet(struct doctor *doctor)
 {
-    bool there = true;
+    bool away = false;
 
     doctor_read_partitions(doctor);
-    for (unsigned int p = 0; p < doctor->partitions; p++)
-        there = check_one(doctor, p) && there;
-    if (!there)
+    for (unsigned int p = 0; p < doctor->partitions; p++) {
+        check_one(doctor, p);
+        away = away || doctor->away;
+        doctor->away = false;
+    }
+    if (away)
         return;
     doctor_turn(doctor, 0);
-    check_login(doctor);
-    check_consumers(doctor);
-    if (!doctor->bare) /* a handle would load the library */
-        check_reports(doctor);
+    doctor_run(doctor, PART_FLEET);
 }
 
 int verb_doctor(struct app *app)
@@ -173,14 +177,12 @@ int verb_doctor(struct app *app)
     struct err err = { 0 };
     int code = EXIT_DONE;
 
-    if (!doctor_open(&doctor, &err)) {
-        code = app_fail_err(app, &err);
-    } else {
-        check_fleet(&doctor);
-        check_executor(&doctor);
-        check_model(&doctor);
+    if (doctor_open(&doctor, &err)) {
+        doctor_run_parts(&doctor);
         if (doctor.worst == FAULT)
             code = EXIT_UNAVAILABLE;
+    } else {
+        code = app_fail_err(app, &err);
     }
     doctor_close(&doctor);
     return code;

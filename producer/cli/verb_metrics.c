@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "producer/cli/cli.h"
+#include "producer/cli/greeting.h"
 #include "producer/cli/place.h"
 #include "producer/numbers/fleet_numbers.h"
 
@@ -79,6 +80,28 @@ static const char *probe_place(const struct app *app)
     return set && *set ? set : "127.0.0.1:9464";
 }
 
+/* It has no --metrics, as it does not speak HTTP. */
+static int probe_executor(struct app *app)
+{
+    CLEANUP(arena_finish) struct arena arena = { 0 };
+    char bytes[GREETING_BYTES];
+    const char *path =
+        app->options.word_count > 1 ? app->options.words[1] : greeting_socket();
+    uint64_t timeout_ms = timeout_of(app, PROBE_MS);
+    struct frame welcome;
+    struct err err;
+    int fault;
+
+    if (greeting_exchange(path, timeout_ms, &welcome, bytes, &arena, &fault))
+        return EXIT_DONE;
+    if (fault)
+        err_set(&err, ERR_RETRY, "no_answer", "%s: %s", path, strerror(fault));
+    else
+        err_set(&err, ERR_RETRY, "no_answer", "%s: no answer within %llu ms",
+                path, (unsigned long long)timeout_ms);
+    return app_fail_err(app, &err);
+}
+
 int verb_probe(struct app *app)
 {
     const char *what = app->options.words[0], *place = probe_place(app);
@@ -89,9 +112,11 @@ int verb_probe(struct app *app)
     struct err err;
 
     buf_init(&bytes, PLACE_MOST_BYTES);
+    if (strcmp(what, "executor") == 0)
+        return probe_executor(app);
     if (!live && strcmp(what, "ready") != 0)
         err_set(&err, ERR_REJECT, "bad_setting",
-                "a probe is live or ready, not \"%.32s\"", what);
+                "a probe is live, ready or executor, not \"%.32s\"", what);
     else if (!place_get(place, path, timeout_of(app, PROBE_MS), &bytes, &answer,
                         &err))
         ; /* it says why */

@@ -57,6 +57,23 @@ bool handle_id(struct view *id, const char *text, struct err *err)
     return true;
 }
 
+static char *given_or(const char *given, char *otherwise)
+{
+    return given ? (char *)(uintptr_t)given : otherwise;
+}
+
+static bool set_tls(struct fleet_conns *fleet,
+                    const struct quern_options *options, struct err *err)
+{
+    struct address_tls files = address_tls_of_environment();
+
+    files.ca = given_or(options->tls_ca, files.ca);
+    files.certificate = given_or(options->tls_certificate, files.certificate);
+    files.key = given_or(options->tls_key, files.key);
+    files.server_name = given_or(options->tls_server_name, files.server_name);
+    return address_set_tls(&fleet->address, &files, err);
+}
+
 static bool open_fleet(struct fleet_conns *fleet,
                        const struct quern_options *options, struct err *err)
 {
@@ -69,6 +86,7 @@ static bool open_fleet(struct fleet_conns *fleet,
         options->durability ? options->durability : getenv("QUERN_DURABILITY");
 
     if (!address_parse(&fleet->address, view_of(url), err) ||
+        !set_tls(fleet, options, err) ||
         !names_init(&fleet->names, prefix, err) ||
         !durability_parse(&fleet->durability, view_of(durability), err))
         return false;

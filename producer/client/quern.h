@@ -70,6 +70,12 @@ struct quern_options {
      * quern_submit() has filled in its id. Repeat the call with that id in
      * job.id, or with the same idempotency_key. */
     const char *durability;
+    /* Of rediss: URLs; files in PEM, read at each new connection. NULL:
+     * $QUERN_REDIS_TLS_CA and so on. */
+    const char *tls_ca; /* that signs Redis's certificate; else what this
+                           machine trusts */
+    const char *tls_certificate, *tls_key; /* shown to a Redis that asks */
+    const char *tls_server_name; /* in Redis's certificate; else the host */
 };
 
 /* Gives a handle, or NULL when an option is wrong (bad_setting). It does not

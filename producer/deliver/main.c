@@ -113,7 +113,9 @@ static bool prepare(struct deliver_process *process, struct err *err)
     if (!address_parse(&process->redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
     address_set_sentinel_password(&process->redis, settings->sentinel_password);
-    return names_init(&process->names, settings->prefix, err);
+    return address_set_tls(&process->redis, &settings->redis_tls, err) &&
+           address_check_tls(&process->redis, err) &&
+           names_init(&process->names, settings->prefix, err);
 }
 
 static void deliver_open(struct deliver_process *process)

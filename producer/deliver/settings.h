@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "schemas/redis/address.h"
 #include "schemas/settings/setting.h"
 
 enum { DELIVER_MOST_RETRIES = 16 };
@@ -19,6 +20,7 @@ struct deliver_retries {
 struct deliver_settings {
     char *redis_url;
     char *sentinel_password;
+    struct address_tls redis_tls;
     char *prefix;
     uint64_t redis_ms; /* for an answer of Redis */
     uint64_t poll_ms;

@@ -26,7 +26,7 @@ struct file_visit {
     char sha256[65];
     char type[MAX_NAME_BYTES + 1];
     bool is_inline;
-    enum file_frame frame;
+    bool in_frame;
     bool is_linked;
     uint64_t link_seconds;
     uint64_t bytes;
@@ -131,17 +131,12 @@ static void add_header(struct file_headers *headers, const char *name,
         (struct http_pair){ view_of(name), view_of(value) };
 }
 
-static const char *const policies[] = {
-    [FRAME_NONE] = "sandbox; default-src 'none'; img-src data:; "
-                   "style-src 'unsafe-inline'",
-    [FRAME_PLAIN] = "sandbox; default-src 'none'; img-src data:; "
-                    "font-src data:; style-src 'unsafe-inline'; "
-                    "frame-ancestors 'self'",
-    [FRAME_SCRIPTS] = "sandbox allow-scripts; default-src 'none'; "
-                      "script-src 'unsafe-inline' 'unsafe-eval'; "
-                      "img-src data: blob:; font-src data:; "
-                      "style-src 'unsafe-inline'; frame-ancestors 'self'",
-};
+static const char POLICY[] =
+    "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+static const char FRAME_POLICY[] =
+    "sandbox allow-scripts; default-src 'none'; "
+    "script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:; "
+    "font-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
 /* Who may show the bytes, and keep them. */
 static void add_sharing(struct file_headers *headers,
@@ -170,7 +165,8 @@ static void headers_fill(struct file_headers *headers,
     add_header(headers, "Content-Type", visit->type);
     add_header(headers, "Content-Disposition", headers->disposition.data);
     add_header(headers, "X-Content-Type-Options", "nosniff");
-    add_header(headers, "Content-Security-Policy", policies[visit->frame]);
+    add_header(headers, "Content-Security-Policy",
+               visit->in_frame ? FRAME_POLICY : POLICY);
     add_sharing(headers, visit);
     add_header(headers, "ETag", headers->etag);
     add_header(headers, "Accept-Ranges", "bytes");
@@ -321,17 +317,17 @@ void file_answer(struct api_request *request, const struct answered_file *file)
     if (!visit)
         abort();
     visit->memory.gateway = request->gateway;
-    if (file->active && !file->is_linked && is_for_frame(request))
-        visit->frame = file->frame;
-    visit->is_inline = visit->frame != FRAME_NONE ||
-                       (!file->active && type_is_safe_image(type));
+    visit->in_frame = file->in_frame && file->active && !file->is_linked &&
+                      is_for_frame(request);
+    visit->is_inline =
+        visit->in_frame || (!file->active && type_is_safe_image(type));
     visit->is_linked = file->is_linked;
     visit->link_seconds = file->link_seconds;
     visit->bytes = file->bytes;
     visit->partition = file->partition;
     if (!type_is_sound(type))
         type = VIEW("application/octet-stream");
-    if (visit->frame != FRAME_NONE && view_is(type, "text/html"))
+    if (visit->in_frame && view_is(type, "text/html"))
         type = VIEW("text/html; charset=utf-8");
     view_copy(visit->type, sizeof(visit->type), type);
     view_copy(visit->name, sizeof(visit->name), file_base_name(file->name));

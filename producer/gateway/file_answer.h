@@ -5,20 +5,17 @@
 
 #include "producer/gateway/api_request.h"
 
-/* How a page of the gateway's own origin may show the bytes in a frame: not at
- * all; without scripts; with them. Either way the frame is an origin of its
- * own, and reaches no other address. */
-enum file_frame { FRAME_NONE, FRAME_PLAIN, FRAME_SCRIPTS };
-
 struct answered_file {
     struct view blob; /* SHA-256 */
     struct view name; /* for the download, without its folders; at most
                          MAX_FILE_NAME_BYTES */
     struct view mime; /* any text */
     uint64_t bytes;
-    bool active; /* it may run: never shown in place, but in a frame */
-    enum file_frame frame; /* of an active one; heeded for a frame alone, as the
-                              browser says (Sec-Fetch-Dest) */
+    bool active;   /* it may run: never shown in place, but in a frame */
+    bool in_frame; /* of an active one: its scripts may run in a frame of the
+                      gateway's own page, as an origin of its own. Heeded for a
+                      frame alone, as the browser says (Sec-Fetch-Dest). They
+                      can send what they see: no policy keeps them from it */
     /* Asked for by a link (file_link.h), which works for so long. */
     bool is_linked;
     uint64_t link_seconds;

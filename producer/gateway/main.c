@@ -290,7 +290,9 @@ static bool process_prepare(struct gateway *gateway, struct err *err)
     if (!address_parse(&gateway->redis, view_of(settings->redis_url), err))
         return err_prefix(err, "REDIS_URL");
     address_set_sentinel_password(&gateway->redis, settings->sentinel_password);
-    return names_init(&gateway->names, settings->prefix, err) &&
+    return address_set_tls(&gateway->redis, &settings->redis_tls, err) &&
+           address_check_tls(&gateway->redis, err) &&
+           names_init(&gateway->names, settings->prefix, err) &&
            gateway_settings_check(settings, err);
 }
 

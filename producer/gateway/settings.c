@@ -66,9 +66,12 @@ static bool check_public_url(const char *text, struct err *err)
                    MOST_URL_BYTES);
 }
 
+#define AT_TLS(member) AT(redis_tls.member)
+
 static const struct setting rows[] = {
     REDIS_URL_ROW(AT(redis_url), .normal = "redis://127.0.0.1:6379"),
     REDIS_SENTINEL_PASSWORD_ROW(AT(sentinel_password)),
+    REDIS_TLS_ROWS(AT_TLS),
     REDIS_PREFIX_ROW(AT(prefix)),
     { .name = "redis-timeout",
       .type = SETTING_TIME,

@@ -8,12 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "schemas/redis/address.h"
 #include "schemas/settings/listen_place.h"
 #include "schemas/settings/setting.h"
 
 struct gateway_settings {
     char *redis_url;
     char *sentinel_password;
+    struct address_tls redis_tls;
     char *prefix;
     uint64_t redis_ms; /* for an answer of Redis */
 

@@ -10,14 +10,16 @@ struct range {
 };
 
 /* Unicode's Default_Ignorable_Code_Point, and what else has no shape of its
- * own: separators of lines and paragraphs, marks of annotations. */
+ * own: separators of lines and paragraphs, marks of annotations, a note of
+ * music without a head. A blank cell of Braille (U+2800) is as wide as a space,
+ * and is none. web/format.js of the page knows the same ones. */
 static const struct range hidden[] = {
     { 0x00ad, 0x00ad },   { 0x034f, 0x034f },   { 0x061c, 0x061c },
     { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
     { 0x200b, 0x200f },   { 0x2028, 0x202e },   { 0x2060, 0x206f },
     { 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },
     { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },   { 0x1bca0, 0x1bca3 },
-    { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+    { 0x1d159, 0x1d159 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
 };
 
 /* Scripts whose letters join, or form conjuncts: there ZWNJ and ZWJ belong to
@@ -34,6 +36,14 @@ static const struct range joining[] = {
 
 /* Letters of Mongolian, whose shapes have selectors of their own. */
 static const struct range mongolian[] = { { 0x1820, 0x18aa } };
+
+/* Han: selectors choose between the shapes of a letter, as names have them. */
+static const struct range han[] = {
+    { 0x3400, 0x4dbf },
+    { 0x4e00, 0x9fff },
+    { 0xf900, 0xfaff },
+    { 0x20000, 0x3ffff },
+};
 
 /* Characters that may be emoji. */
 static const struct range emoji[] = {
@@ -116,6 +126,9 @@ bool glyph_is_blank(struct view text)
  * needed; U+FE0F is among the emoji, because a ZWJ may follow it. */
 static bool is_spelling(uint32_t before, uint32_t code)
 {
+    if ((code >= 0xfe00 && code <= 0xfe02) ||
+        (code >= 0xe0100 && code <= 0xe01ef))
+        return IS_ONE_OF(han, before);
     switch (code) {
     case 0x200c: /* ZERO WIDTH NON-JOINER */
         return IS_ONE_OF(joining, before);

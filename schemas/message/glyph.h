@@ -14,8 +14,8 @@
  *   prose   carriage returns are left out (progress bars have them). What
  *           languages need is kept: ZWNJ and ZWJ behind a character of a script
  *           that joins (Arabic, Devanagari, ...), ZWJ and U+FE0F behind an
- *           emoji. Only one of them each: a run, which may hide a message, is
- *           written as numbers. */
+ *           emoji, a selector behind a Han letter. Only one of them each: a
+ *           run, which may hide a message, is written as numbers. */
 #ifndef SCHEMAS_MESSAGE_GLYPH_H
 #define SCHEMAS_MESSAGE_GLYPH_H
 

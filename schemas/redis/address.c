@@ -322,9 +322,11 @@ static bool address_parse_url(struct address *address, struct view url,
                           "redis+sentinel:// or redis+cluster://; with TLS, "
                           "rediss in place of redis");
     if (scheme->tls && !tls_available())
-        return wrong(err, "TLS needs hiredis 1.0 or later with TLS, "
-                          "which this build lacks; use a unix socket or a TLS "
-                          "proxy such as stunnel");
+        return wrong(err,
+                     "TLS needs hiredis 1.0 or later with TLS, which "
+                     "this build lacks: build on Debian 13 (libhiredis-dev "
+                     "1.2), or let a TLS proxy such as stunnel listen on "
+                     "this host and name that one");
 
     struct view authority = address_cut(&url, "/?");
     struct view path = address_cut(&url, "?");
@@ -358,6 +360,75 @@ void address_set_sentinel_password(struct address *address,
         password && *password ? address_copy_text(password) : NULL;
 }
 
+static struct address_tls address_copy_tls(const struct address_tls *from)
+{
+    return (struct address_tls){
+        .ca = address_copy_text(from->ca),
+        .certificate = address_copy_text(from->certificate),
+        .key = address_copy_text(from->key),
+        .server_name = address_copy_text(from->server_name),
+    };
+}
+
+static void address_finish_tls(struct address_tls *files)
+{
+    free(files->ca);
+    free(files->certificate);
+    free(files->key);
+    free(files->server_name);
+    *files = (struct address_tls){ 0 };
+}
+
+struct address_tls address_tls_of_environment(void)
+{
+    return (struct address_tls){
+        .ca = getenv("QUERN_REDIS_TLS_CA"),
+        .certificate = getenv("QUERN_REDIS_TLS_CERTIFICATE"),
+        .key = getenv("QUERN_REDIS_TLS_KEY"),
+        .server_name = getenv("QUERN_REDIS_TLS_SERVER_NAME"),
+    };
+}
+
+static char *given_or_null(char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+static bool no_tls(struct err *err, const char *text)
+{
+    return err_set(err, ERR_REJECT, "bad_setting", "Redis TLS: %s", text);
+}
+
+bool address_set_tls(struct address *address, const struct address_tls *given,
+                     struct err *err)
+{
+    const struct address_tls files = {
+        .ca = given_or_null(given->ca),
+        .certificate = given_or_null(given->certificate),
+        .key = given_or_null(given->key),
+        .server_name = given_or_null(given->server_name),
+    };
+    bool any = files.ca || files.certificate || files.key || files.server_name;
+
+    if (any && !address->tls)
+        return no_tls(err, "there are settings of it, but the URL begins with "
+                           "redis: or unix:, so nothing would be encrypted; "
+                           "write rediss:");
+    if (files.certificate && !files.key)
+        return no_tls(err, "a certificate without its key (redis-tls-key)");
+    if (files.key && !files.certificate)
+        return no_tls(err, "a key without its certificate "
+                           "(redis-tls-certificate)");
+    address_finish_tls(&address->files);
+    address->files = address_copy_tls(&files);
+    return true;
+}
+
+bool address_check_tls(const struct address *address, struct err *err)
+{
+    return !address->tls || tls_check(&address->files, err);
+}
+
 void address_copy(struct address *to, const struct address *from)
 {
     *to = *from;
@@ -368,6 +439,7 @@ void address_copy(struct address *to, const struct address *from)
     to->user = address_copy_text(from->user);
     to->password = address_copy_text(from->password);
     to->sentinel_password = address_copy_text(from->sentinel_password);
+    to->files = address_copy_tls(&from->files);
 }
 
 bool address_of_sentinels(struct address *to, const struct address *from)
@@ -379,6 +451,7 @@ bool address_of_sentinels(struct address *to, const struct address *from)
     to->node_count = from->node_count;
     memcpy(to->nodes, from->nodes, from->node_count * sizeof(*to->nodes));
     to->password = address_copy_text(from->sentinel_password);
+    to->files = address_copy_tls(&from->files);
     return true;
 }
 
@@ -397,6 +470,7 @@ void address_finish(struct address *address)
     free(address->nodes);
     free(address->master);
     free(address->user);
+    address_finish_tls(&address->files);
     address_forget_secret(address->password);
     address_forget_secret(address->sentinel_password);
     *address = (struct address){ 0 };

@@ -22,6 +22,16 @@
 
 enum { NODE_MAX_HOST = 253, ADDRESS_MAX_NODES = 32, ADDRESS_MAX_MASTER = 127 };
 
+/* What TLS goes by, beside the URL. Each may be NULL. */
+struct address_tls {
+    char *ca; /* file of the certificates that sign the server's; NULL: those
+                 that this machine trusts */
+    char *certificate, *key; /* files, both or none: what this program shows to
+                                a server that asks for it (tls-auth-clients) */
+    char *server_name; /* that the server's certificate must have; NULL: the
+                          host's */
+};
+
 enum address_kind { ADDRESS_SERVER, ADDRESS_SENTINEL, ADDRESS_CLUSTER };
 
 struct node {
@@ -40,9 +50,10 @@ struct address {
     size_t node_count;
     char *master; /* the name that sentinels have for their master; or NULL */
     bool tls;
-    char *user;              /* NULL: the default user */
-    char *password;          /* NULL: no AUTH is sent */
-    char *sentinel_password; /* of the sentinels; no URL has it. NULL: none */
+    struct address_tls files; /* address_set_tls() */
+    char *user;               /* NULL: the default user */
+    char *password;           /* NULL: no AUTH is sent */
+    char *sentinel_password;  /* of the sentinels; no URL has it. NULL: none */
     int db;
 };
 
@@ -52,6 +63,18 @@ struct address {
 bool address_parse(struct address *address, struct view url, struct err *err);
 /* Whether address_parse() takes it: for a setting's row. */
 bool address_check(const char *url, struct err *err);
+/* Copies the names; an empty one is none. The files are read when a connection
+ * is made, so one that was replaced is used from the next connection on. Error:
+ * bad_setting: one of certificate and key is missing, or the URL speaks no TLS,
+ * so nothing would be encrypted. */
+bool address_set_tls(struct address *address, const struct address_tls *given,
+                     struct err *err);
+/* Whether the files can be used now: for a service that starts. Error:
+ * bad_setting, in a sentence that names the file and what is wrong with it. */
+bool address_check_tls(const struct address *address, struct err *err);
+/* What stands in the environment, QUERN_REDIS_TLS_CA and so on; borrowed from
+ * there. For programs without a table of settings. */
+struct address_tls address_tls_of_environment(void);
 /* NULL or empty: none. */
 void address_set_sentinel_password(struct address *address,
                                    const char *password);

@@ -32,6 +32,7 @@ struct conn {
     size_t unsent;      /* bytes of commands that conn_send() has gathered */
     bool subscribed;    /* messages come unasked */
     bool refused;       /* the server would not do what was received last */
+    time_t peer_ends;   /* its certificate; 0: it has none */
 };
 
 struct deadline {
@@ -226,6 +227,7 @@ static enum route_step visit(struct conn *conn, struct deadline deadline,
         step = route_hear(&conn->route, reply, err);
         freeReplyObject(reply);
     }
+    conn->peer_ends = address->tls ? tls_peer_ends() : 0;
     return step;
 }
 
@@ -372,6 +374,11 @@ bool conn_is_at_one(const struct conn *conn, const struct conn *other)
 {
     return conn && other &&
            route_is_at(&conn->route, route_node(&other->route));
+}
+
+time_t conn_peer_ends(const struct conn *conn)
+{
+    return conn->peer_ends;
 }
 
 bool conn_is_open(const struct conn *conn)

@@ -12,6 +12,7 @@
 #define SCHEMAS_REDIS_CONN_H
 
 #include <hiredis/hiredis.h>
+#include <time.h>
 
 #include "schemas/redis/address.h"
 #include "schemas/redis/command.h"
@@ -66,6 +67,9 @@ bool conn_was_answered(const struct conn *conn);
  * last connected to the same one. */
 void conn_print_server(const struct conn *conn, char *text, size_t size);
 bool conn_is_at_one(const struct conn *conn, const struct conn *other);
+
+/* When the certificate of that server ends; 0: it has shown none. */
+time_t conn_peer_ends(const struct conn *conn);
 
 /* Closes; the next call connects anew. */
 void conn_close(struct conn *conn);

@@ -85,14 +85,22 @@ static bool told_of_replicas(const redisReply *reply, unsigned int wanted,
 }
 
 /* A server that lacks the command, or what it needs: says what to change. */
-static bool told_of_error(const redisReply *reply, struct err *err)
+static bool told_of_error(const struct durability *durability,
+                          const redisReply *reply, struct err *err)
 {
     struct view text = { reply->str, reply->len };
+    bool lacks = view_starts(text, "ERR unknown command");
 
-    if (view_starts(text, "ERR unknown command"))
+    if (lacks && durability->kind == DURABLE_FSYNC)
         return err_set(err, ERR_REJECT, "bad_setting",
                        "durability fsync needs WAITAOF, which this server "
                        "lacks: Redis 7.2 or later, or Valkey, has it");
+    if (lacks ||
+        (durability->kind == DURABLE_REPLICA && view_starts(text, "NOPERM ")))
+        return err_set(err, ERR_REJECT, "bad_setting",
+                       "durability replica needs WAIT, which this server or "
+                       "login lacks (+wait; some services have it for nobody): "
+                       "async or fsync do without");
     if (view_starts(text, "ERR WAITAOF cannot be used when"))
         return err_set(err, ERR_REJECT, "bad_setting",
                        "durability fsync needs an append-only file, which this "
@@ -105,7 +113,7 @@ bool durability_told(const struct durability *durability,
                      const redisReply *reply, struct err *err)
 {
     if (reply->type == REDIS_REPLY_ERROR)
-        return told_of_error(reply, err);
+        return told_of_error(durability, reply, err);
     return durability->kind == DURABLE_FSYNC
                ? told_of_disk(reply, err)
                : told_of_replicas(reply, durability->replicas, err);

@@ -36,16 +36,28 @@ bool info_is(struct view info, const char *name, const char *value)
     return view_is(info_value(info, name), value);
 }
 
+static void set(struct finding *finding, enum info_level level,
+                const char *text, const char *remedy)
+{
+    finding->level = level;
+    finding->remedy = remedy;
+    snprintf(finding->text, sizeof(finding->text), "%s", text);
+}
+
 static void judge_version(struct view info, struct finding *finding)
 {
     struct view version = info_value(info, "redis_version");
     struct view valkey = info_value(info, "valkey_version");
-
     char number[16];
 
     snprintf(number, sizeof(number), "%.*s", VIEW_ARG(view_head(version, 15)));
     finding->check = "version";
-    if (version.len == 0 || strtoul(number, NULL, 10) >= 7) {
+    if (version.len == 0) {
+        set(finding, INFO_UNSEEN, "INFO does not say which version this is",
+            NULL);
+        return;
+    }
+    if (strtoul(number, NULL, 10) >= 7) {
         snprintf(finding->text, sizeof(finding->text), "%s %.*s",
                  valkey.len > 0 ? "Valkey" : "Redis",
                  VIEW_ARG(valkey.len > 0 ? valkey : version));
@@ -58,19 +70,15 @@ static void judge_version(struct view info, struct finding *finding)
              VIEW_ARG(view_head(version, 32)));
 }
 
-static void set(struct finding *finding, enum info_level level,
-                const char *text, const char *remedy)
-{
-    finding->level = level;
-    finding->remedy = remedy;
-    snprintf(finding->text, sizeof(finding->text), "%s", text);
-}
-
 static void judge_storage(struct view info, const char *fsync,
                           struct finding *finding)
 {
     finding->check = "storage";
-    if (!info_is(info, "aof_enabled", "1"))
+    if (info_value(info, "aof_enabled").len == 0)
+        set(finding, INFO_UNSEEN,
+            "INFO does not say whether there is an append-only file",
+            "look at the service's own settings of durability");
+    else if (!info_is(info, "aof_enabled", "1"))
         set(finding, INFO_WARNING,
             "no append-only file: a restart of Redis loses the jobs since "
             "the last snapshot",
@@ -100,6 +108,12 @@ static void judge_eviction(struct view info, struct finding *finding)
     bool all = view_starts(policy, "allkeys-");
 
     finding->check = "eviction";
+    if (policy.len == 0) {
+        set(finding, INFO_UNSEEN,
+            "INFO does not say what Redis drops when memory runs short",
+            "look at the service's own settings: maxmemory-policy noeviction");
+        return;
+    }
     if (view_is(policy, "noeviction")) {
         set(finding, INFO_FINE, "noeviction", NULL);
         return;

@@ -18,7 +18,9 @@ void info_ask(struct command *command);
 struct view info_value(struct view info, const char *name);
 bool info_is(struct view info, const char *name, const char *value);
 
-enum info_level { INFO_FINE, INFO_WARNING, INFO_FAULT };
+/* INFO_UNSEEN: INFO does not have it. Services leave out lines; that is no
+ * fault. */
+enum info_level { INFO_FINE, INFO_UNSEEN, INFO_WARNING, INFO_FAULT };
 
 struct finding {
     enum info_level level;

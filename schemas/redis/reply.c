@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "schemas/message/view.h"
 
@@ -109,6 +110,20 @@ static const struct error_meaning *meaning_of(const redisReply *reply)
     return meaning;
 }
 
+/* "ERR unknown command 'FCALL', with args ..." names no cause that an operator
+ * could act on. Servers differ in the quotes and the case. */
+static bool lacks_functions(struct view text)
+{
+    static const char start[] = "ERR unknown command ";
+    const size_t at = sizeof(start) - 1 + 1; /* behind the quote */
+    const char *word = text.data + at;
+
+    if (!view_starts(text, start) || text.len < at + strlen("FCALL"))
+        return false;
+    return strncasecmp(word, "FCALL", strlen("FCALL")) == 0 ||
+           strncasecmp(word, "FUNCTION", strlen("FUNCTION")) == 0;
+}
+
 bool reply_ok(const redisReply *reply, struct err *err)
 {
     if (!reply)
@@ -119,6 +134,13 @@ bool reply_ok(const redisReply *reply, struct err *err)
     const struct error_meaning *meaning = meaning_of(reply);
     size_t skip = meaning->ours ? strlen(meaning->starts) : 0;
     struct view text = { reply->str + skip, reply->len - skip };
+    if (lacks_functions(text))
+        return err_set(
+            err, ERR_REJECT, "redis_refused",
+            "this Redis has no functions (FUNCTION LOAD, FCALL), "
+            "which quern needs. So it is with Redis before 7.0, "
+            "Azure Cache for Redis, OCI Cache with shards, Dragonfly "
+            "and Garnet: deploy/REDIS.md");
     return err_set(err, meaning->kind, meaning->code, "%.*s", VIEW_ARG(text));
 }
 

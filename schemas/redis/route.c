@@ -245,6 +245,17 @@ static enum route_step hear_slots(struct route *route, const redisReply *reply,
     return arrived(route);
 }
 
+/* A service may not let a connection have a name. */
+static bool is_nameless(const struct route *route, const redisReply *reply,
+                        bool asks)
+{
+    struct view text = { reply->str, reply->len };
+    bool of_name = route->owed == (asks ? 2U : 1U);
+
+    return of_name && reply->type == REDIS_REPLY_ERROR &&
+           (view_starts(text, "NOPERM ") || view_starts(text, "ERR unknown "));
+}
+
 enum route_step route_hear(struct route *route, const redisReply *reply,
                            struct err *err)
 {
@@ -254,7 +265,7 @@ enum route_step route_hear(struct route *route, const redisReply *reply,
     bool role =
         answer && route->address.kind == ADDRESS_SENTINEL && route->named;
 
-    if (!role && !reply_ok(reply, err))
+    if (!role && !is_nameless(route, reply, asks) && !reply_ok(reply, err))
         return ROUTE_ASTRAY;
     route->answered = true;
     if (--route->owed > 0)

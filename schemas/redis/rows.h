@@ -27,6 +27,34 @@
         .normal = "", .about = "The password of the sentinels themselves."     \
     }
 
+/* Four rows; at(member): the offset of a member of the program's struct
+ * address_tls. */
+#define REDIS_TLS_ROWS(at)                                                     \
+    { .name = "redis-tls-ca",                                                  \
+      .type = SETTING_TEXT,                                                    \
+      .offset = at(ca),                                                        \
+      .value = "FILE",                                                         \
+      .normally = "what this machine trusts",                                  \
+      .about = "Of rediss: URLs: the certificates (PEM) that sign Redis's "    \
+               "own. These files are read at each new connection." },          \
+        { .name = "redis-tls-certificate",                                     \
+          .type = SETTING_TEXT,                                                \
+          .offset = at(certificate),                                           \
+          .value = "FILE",                                                     \
+          .about = "The certificate (PEM) to show to a Redis that asks for "   \
+                   "one (tls-auth-clients)." },                                \
+        { .name = "redis-tls-key",                                             \
+          .type = SETTING_TEXT,                                                \
+          .offset = at(key),                                                   \
+          .value = "FILE",                                                     \
+          .about = "Its private key (PEM), without a passphrase." },           \
+    {                                                                          \
+        .name = "redis-tls-server-name", .type = SETTING_TEXT,                 \
+        .offset = at(server_name), .value = "HOST",                            \
+        .normally = "the host of the URL",                                     \
+        .about = "The name that Redis's certificate must have."                \
+    }
+
 #define REDIS_PREFIX_ROW(at)                                                   \
     {                                                                          \
         .name = "prefix", .type = SETTING_TEXT, .offset = (at),                \

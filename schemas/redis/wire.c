@@ -49,7 +49,7 @@ bool wire_connected(redisContext *wire, const struct address *address,
     if (!address->path && redisEnableKeepAlive(wire) != REDIS_OK)
         return broken(wire, err);
     if (address->tls)
-        return tls_start(wire, node->host, err);
+        return tls_start(wire, &address->files, node->host, err);
     return true;
 }
 
@@ -80,6 +80,8 @@ bool wire_fill(redisContext *wire, struct err *err)
         size_t before = wire->reader->len;
         if (redisBufferRead(wire) != REDIS_OK)
             return broken(wire, err);
+        if (wire->reader->len > before)
+            tls_heard(wire);
         if (wire->reader->len - before < HIREDIS_READ_BYTES)
             return true;
     }

@@ -12,6 +12,7 @@
 #define SCHEMAS_REDIS_WIRE_H
 
 #include <hiredis/hiredis.h>
+#include <time.h>
 
 #include "schemas/redis/address.h"
 #include "schemas/redis/command.h"
@@ -36,10 +37,20 @@ bool wire_fill(redisContext *wire, struct err *err);
  * of it has come yet. */
 bool wire_next(redisContext *wire, redisReply **reply, struct err *err);
 
-/* Begins TLS on a socket that is connected. The server's certificate must be
- * one that this machine trusts, for that host. */
+/* Begins TLS on a socket that is connected, by what the files hold now. The
+ * server's certificate must be one that is trusted, for that host. Error:
+ * redis_unavailable, also when a file cannot be used: it may be whole again at
+ * the next try. */
 bool tls_available(void);
-bool tls_start(redisContext *wire, const char *host, struct err *err);
+bool tls_start(redisContext *wire, const struct address_tls *files,
+               const char *host, struct err *err);
+/* Whether the files can be used now. Error: bad_setting. */
+bool tls_check(const struct address_tls *files, struct err *err);
+/* The server has said something, so it has accepted the certificate. */
+void tls_heard(redisContext *wire);
+/* When the certificate ends that the server of the last handshake in this
+ * thread has shown; 0: there was none. */
+time_t tls_peer_ends(void);
 /* The reason of TLS why a wire broke; NULL: it was not TLS. */
 const char *tls_reason(const redisContext *wire);
 

@@ -106,11 +106,7 @@ static bool load_file(const struct load_target *target, const char *path,
     struct setting_files *files = target->files;
     if (files && files->count < SETTING_MOST_FILES)
         files->paths[files->count++] = view_dup(view_of(path));
-    if (!setting_read_file(path, text, err))
-        return false;
-    if (files && view_trimmed(view_of(text->data)).len == 0)
-        files->has_blank = true;
-    return true;
+    return setting_read_file(path, text, err);
 }
 
 static char *trim(char *text)
@@ -121,6 +117,17 @@ static char *trim(char *text)
     while (isspace((unsigned char)*text))
         text++;
     return text;
+}
+
+/* As of a variable: what is empty is not set. Remembered for a reload, as the
+ * file may be in the middle of being written. */
+static bool leave_out(const struct load_target *target,
+                      const struct setting *row)
+{
+    struct setting_files *files = target->files;
+    if (files && files->blank_count < SETTING_MOST_FILES)
+        files->blanks[files->blank_count++] = row->offset;
+    return true;
 }
 
 /* The file at that path, which is one line. An editor's line end is no part of
@@ -138,7 +145,8 @@ static bool put_secret(const struct load_target *target,
         return err_set(err, ERR_REJECT, "bad_setting",
                        "%s: %s has more than one line, and a secret has one",
                        name, path);
-    return setting_put(row, target->settings, secret, name, err);
+    return *secret ? setting_put(row, target->settings, secret, name, err)
+                   : leave_out(target, row);
 }
 
 /* The row that has this variable. *from_file: it is VARIABLE_FILE of a secret.
@@ -226,9 +234,11 @@ static bool put_file(const struct load_target *target, const char *path,
 {
     CLEANUP(buf_finish) struct buf text;
     buf_init(&text, MAX_FILE + 1);
-    return (load_file(target, path, &text, err) ||
-            err_prefix(err, "--config")) &&
-           put_lines(target, path, text.data, err);
+    if (!load_file(target, path, &text, err))
+        return err_prefix(err, "--config");
+    if (target->files)
+        target->files->is_blank = view_trimmed(view_of(text.data)).len == 0;
+    return put_lines(target, path, text.data, err);
 }
 
 /* --- environment ---------------------------------------------------------- */

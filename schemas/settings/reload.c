@@ -99,6 +99,19 @@ static bool differs(const struct setting_table *table, const char *settings,
     return false;
 }
 
+/* A file is empty whose values would change by that: it is being written. */
+static bool is_emptied(const struct setting_table *table, const char *settings,
+                       const char *scratch, const struct setting_files *files)
+{
+    for (size_t i = 0; i < files->blank_count; i++) {
+        const char *now = *(char *const *)(settings + files->blanks[i]);
+        const char *next = *(char *const *)(scratch + files->blanks[i]);
+        if (now && *now && (!next || strcmp(now, next) != 0))
+            return true;
+    }
+    return files->is_blank && differs(table, settings, scratch);
+}
+
 bool setting_reload(const struct setting_table *table, void *settings,
                     char *const *argv, struct setting_changes *changes,
                     struct err *err)
@@ -110,7 +123,7 @@ bool setting_reload(const struct setting_table *table, void *settings,
     buf_init(&changes->applied, 4096);
     buf_init(&changes->restart, 4096);
     bool loaded = load_anew(table, scratch, argv, &files, err);
-    if (loaded && files.has_blank && differs(table, settings, scratch))
+    if (loaded && is_emptied(table, settings, scratch, &files))
         loaded = err_set(err, ERR_REJECT, "bad_setting",
                          "a file of settings or of a secret is empty, as if it "
                          "were being written");

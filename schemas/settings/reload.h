@@ -32,7 +32,9 @@ enum { SETTING_MOST_FILES = 32 };
 struct setting_files {
     char *paths[SETTING_MOST_FILES];
     size_t count;
-    bool has_blank; /* one of them has nothing in it */
+    bool is_blank;                     /* that of --config has nothing in it */
+    size_t blanks[SETTING_MOST_FILES]; /* offsets of secrets with empty files */
+    size_t blank_count;
 };
 
 /* By the settings as they are written now; empty where they are wrong. */

@@ -1,7 +1,8 @@
 // The fold of a job's events into steps, without a browser.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hasEnded, newConversation, take } from "../../producer/gateway/page/web/conversation.js";
+import { hasEnded, isCut, newConversation, take } from "../../producer/gateway/page/web/conversation.js";
+import { complete, keptConversation } from "../../producer/gateway/page/web/kept.js";
 import { markdownOf, notebookOf } from "../../producer/gateway/page/web/save.js";
 
 function fold(...events) {
@@ -126,20 +127,99 @@ const STEPS = [
   },
 ];
 
-test("a job as Markdown: fences are longer than those in the text", () => {
+const image = async (name) => (name === "a.png" ? "AAAA" : null);
+
+test("a job as Markdown: fences are longer than those in the text, pictures are in it", async () => {
   assert.equal(
-    markdownOf("why?\nnow", STEPS),
-    "> why?\n> now\n\nI run it.\n\n````python\nprint('```')\n````\n\n````text\n```\n!\n````\n\n![a.png](<a.png>)\n\n![gone.png](<gone.png>)\n",
+    await markdownOf("why?\nnow", STEPS, image, "gone"),
+    "> why?\n> now\n\nI run it.\n\n````python\nprint('```')\n````\n\n````text\n```\n!\n````\n\n![a.png](data:image/png;base64,AAAA)\n\ngone.png: gone\n",
   );
 });
 
+test("what a model wrote hides nothing in Markdown", async () => {
+  const said = (text) => markdownOf("", [{ kind: "turn", text }], image, "");
+  assert.equal(await said("a <!-- b"), "a &lt;!-- b\n");
+  assert.equal(await said("```html\n<!-- b\n```\n<!-- c"), "```html\n<!-- b\n```\n&lt;!-- c\n");
+  assert.equal(await said("```html\n<b>"), "```html\n<b>\n```\n");
+  assert.equal(await said("- a\n  ```\n<!-- b"), "- a\n  ```\n&lt;!-- b\n");
+  assert.equal(await said("~~~\n```\n<b>\n~~~~\n<b> 1 < 2"), "~~~\n```\n<b>\n~~~~\n&lt;b> 1 < 2\n");
+  assert.equal(await said("```a`b\n<b>"), "```a`b\n&lt;b>\n");
+});
+
 test("a job as a notebook", async () => {
-  const made = await notebookOf("", STEPS, async (name) => (name === "a.png" ? "AAAA" : null));
-  assert.deepEqual(made.cells.map((cell) => cell.cell_type), ["markdown", "code"]);
+  const made = await notebookOf("", [...STEPS, { kind: "asked", role: "user", text: "And?" }], image, "gone");
+  assert.deepEqual(made.cells.map((cell) => cell.cell_type), ["markdown", "code", "markdown"]);
   assert.deepEqual(made.cells[1].outputs, [
     { output_type: "stream", name: "stdout", text: "```\n" },
     { output_type: "stream", name: "stderr", text: "!" },
     { output_type: "display_data", metadata: {}, data: { "image/png": "AAAA" } },
+    { output_type: "display_data", metadata: {}, data: { "text/plain": "gone.png: gone" } },
     { output_type: "display_data", metadata: {}, data: { "text/plain": "42" } },
   ]);
+});
+
+test("what events have cut is said, and completed by the result", () => {
+  const code = `${"x".repeat(32 * 1024 - 2)}é`.slice(0, -1); // the last letter had no room
+  const seen = fold(
+    ["message.delta", { turn: 1, text: "é".repeat(30_000) }],
+    ["message.completed", { turn: 1, text: "é".repeat(24 * 1024) }],
+    ["tool.started", { call: "1.0", tool: "execute_python_code", code }],
+    ["tool.started", { call: "1.1", tool: "fetch", text: "y".repeat(4096) }],
+    ["tool.started", { call: "1.1/1", tool: "fetch", parent: "1.0", text: "z".repeat(4096) }],
+    ["message.completed", { turn: 2, text: "w".repeat(48 * 1024) }],
+    ["job.completed", {}],
+  );
+  const cut = () => seen.steps.map(isCut);
+  assert.deepEqual(cut(), [false, true, true, true, true]);
+  assert.equal(seen.steps[0].text.length, 30_000);
+  complete(seen, {
+    items: [{ number: 1, kind: "code", call: "1.0", cell: 1 }, { number: 2, call: "9.9", cell: 7 }],
+    cells: [{ code: `${code}é`, result: "5" }],
+    messages: [
+      { role: "assistant", content: "earlier" },
+      { role: "assistant", content: "é".repeat(30_000), tool_calls: [{ id: "a", function: {} }, { id: "b", function: { arguments: "y".repeat(5000) } }] },
+      { role: "assistant", content: "w".repeat(50_000) },
+    ],
+  });
+  assert.deepEqual(cut(), [false, false, false, true, false]);
+  const [, cell, call, , turn] = seen.steps;
+  assert.deepEqual([cell.code, cell.value, call.text.length, turn.text.length], [`${code}é`, "5", 5000, 50_000]);
+});
+
+test("a result without its events is a conversation", () => {
+  const call = (id, name, args) => ({ id, type: "function", function: { name, arguments: args } });
+  const result = {
+    messages: [
+      { role: "system", content: "Be kind." },
+      { role: "user", content: [{ type: "text", text: "Why?" }, { type: "image_url" }] },
+      {
+        ...{ role: "assistant", content: "I look.", reasoning_content: "hm" },
+        tool_calls: [call("c1", "execute_python_code", '{"code": "print(1)"}'), call("c2", "fetch", '{"url": 1}')],
+      },
+      { role: "tool", tool_call_id: "c1", content: "stdout:\n1" },
+      { role: "tool", tool_call_id: "c2", content: "a page" },
+      { role: "assistant", content: "Done." },
+    ],
+    cells: [
+      { code: "print(1)", status: "ok", ms: 3, stdout: "1\n", displays: [{ text: "<F>", parts: [{ name: "a.png", mime: "image/png" }] }], files: [{ name: "gone.txt", change: "deleted" }] },
+      { code: "edited", status: "error", stderr: { base64: "/w==" }, error: { name: "E", traceback: "T" } },
+    ],
+    images: [{ name: "a.png" }, { name: "b.png" }],
+    files: [{ name: "kept.csv", blob: "0" }],
+  };
+  const seen = keptConversation({ state: "completed", finished_at: 9, result });
+  assert.deepEqual(seen.steps.map((step) => step.kind), ["asked", "asked", "turn", "call", "call", "call", "turn", "made"]);
+  const [system, asked, turn, cell, fetched, edited, , made] = seen.steps;
+  assert.deepEqual([system.role, asked.text, turn.reasoning], ["system", "Why?\n[image_url]", "hm"]);
+  assert.deepEqual([cell.code, cell.output, cell.ms, cell.files], ["print(1)", [{ stream: "stdout", text: "1\n" }], 3, []]);
+  assert.deepEqual([fetched.tool, fetched.text, fetched.output], ["fetch", '{"url": 1}', [{ stream: "stdout", text: "a page" }]]);
+  assert.deepEqual([edited.code, edited.traceback, edited.output], ["edited", "T", [{ stream: "stderr", text: "\u00ff" }]]);
+  assert.deepEqual([made.images, made.files.map((file) => file.name)], [[{ name: "b.png" }], ["kept.csv"]]);
+  assert.deepEqual([seen.turns.size, seen.state, hasEnded(seen)], [2, "completed", true]);
+});
+
+test("a result of cells alone, or of a failure alone", () => {
+  const seen = (result) => keptConversation({ state: "failed", result }).steps.map((step) => step.code ?? step.text);
+  assert.deepEqual(seen({ cells: [{ code: "1" }, { code: "2" }] }), ["1", "2"]);
+  assert.deepEqual(seen({ error: { code: "x" } }), []);
 });

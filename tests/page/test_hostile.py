@@ -25,11 +25,14 @@ LOOK = """() => ({
     one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll")).slice(0, 3)
     .map((one) => one.outerHTML.slice(0, 200)),
   text: document.body.textContent,
+  attributes: [...document.querySelectorAll("*")].flatMap((one) => ["aria-label", "title", "alt"]
+    .map((name) => one.getAttribute(name) ?? "").filter((text) => /[\u202A-\u202E\u2066-\u2069\u200B]/.test(text))),
   header: document.querySelector("header nav").getBoundingClientRect().height,
 })"""
 
 
 UNSEEN = ("Cc", "Cf", "Zl", "Zp")
+BLANK = "\u034f\u17b4\u180b\ufe00\u2065\U000e0080\U000e0100\U0001d159\u3164\u115f\uffa0"
 JOINED = re.compile("(?<=[👩👧👦])\u200d(?=[👩👧👦])")  # a family, as it is written
 
 
@@ -61,8 +64,10 @@ def check(tab):
     assert set(seen["links"]) <= {"http:", "https:", "mailto:"}, seen["links"]
     assert seen["wide"] <= 1200, seen["out"]
     assert 0 < seen["header"] < 200, seen
-    unseen = [c for c in JOINED.sub("", seen["text"]) if unicodedata.category(c) in UNSEEN and c not in "\t\n\r"]
+    text = [c for c in JOINED.sub("", seen["text"]) if c not in "\t\n\r"]
+    unseen = [c for c in text if unicodedata.category(c) in UNSEEN or c in BLANK]
     assert unseen == [], ascii(unseen)
+    assert seen["attributes"] == []
 
 
 def test_what_models_say_and_cells_print(tab, gateway, stack):

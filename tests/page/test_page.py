@@ -267,21 +267,6 @@ def test_markdown_becomes_elements(tab, gateway, stack):
     assert said.locator("img").count() == 0
 
 
-def test_a_long_reply_becomes_markdown_when_it_is_whole(tab):
-    tab.open()
-    classes = tab.page.evaluate(
-        """async () => {
-          const { draw } = await import("/page/steps.js");
-          const step = { kind: "turn", text: "**word** ".repeat(5000), isWhole: false };
-          const look = () => draw(step, { branch: () => null }).children[0].props.class;
-          const live = look();
-          step.isWhole = true;
-          return [live, look()];
-        }"""
-    )
-    assert classes == ["text", "markdown"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -441,7 +426,7 @@ def test_more_jobs_are_asked_for_again(tab, stack):
 @pytest.mark.parametrize(
     "place, shown",
     [
-        ("job/%", "there is no job"),
+        ("job/%", "There is no job “%”"),
         ("jobs?since=yesterday", "since"),
         ("constructor", "Jobs that ended"),
         ("?span=constructor", "Jobs that ended"),
@@ -543,7 +528,7 @@ def test_all_words_are_in_chinese(tab):
     missing = tab.page.evaluate(
         """async () => {
           const { chinese } = await import("/page/chinese.js");
-          const names = "main overview health jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask".split(" ");
+          const names = "main overview health jobs job facts steps long timeline approval bulk question sign_in format list_view lists ask page_frame kept".split(" ");
           const missing = [];
           for (const name of names) {
             const text = await (await fetch(`/page/${name}.js`)).text();
@@ -579,7 +564,7 @@ def test_no_view_misses_a_word(browser, gateway, stack, drawn):
         **{place: "tbody tr" for place in rows},
         **{f"job/{drawn}": ".facts", f"job/{broken}": ".call .failed", f"job/{failed}": ".fault"},
         **{f"job/{waits}": ".why", f"job/{asks}": ".approval"},
-        f"ask?from={drawn}&back=0": ".told",
+        **{f"ask?from={drawn}&back=0": ".told", f"ask?again={drawn}": ".told"},
     }
     with Tab(browser, f"http://127.0.0.1:{gateway.port}", locale="zh-CN") as tab:
         for place, shown in places.items():
@@ -770,7 +755,7 @@ def test_a_failed_job_runs_again_and_is_removed(tab, gateway, stack):
     tab.page.get_by_role("button", name="Run again").click()
     tab.see("Mended.")
     tab.page.get_by_role("button", name="Remove").click()
-    tab.see(f"Remove all that is kept of {job}?")
+    tab.see(f"Remove all that is kept of “{job}”?")
     tab.page.locator(".question").get_by_role("button", name="Remove").click()
     tab.page.wait_for_url("**/#/jobs")
     assert gateway.refusal("GET", f"/v1/jobs/{job}")[0] == 404
@@ -828,11 +813,13 @@ def test_a_job_is_kept_as_a_file(tab, drawn):
     cells = json.loads(text)["cells"]
     assert [cell["cell_type"] for cell in cells] == ["markdown", "code", "markdown"]
     assert cells[1]["source"] == DRAW and cells[2]["source"] == "It is drawn."
-    printed, picture = cells[1]["outputs"]
+    printed, picture, value = cells[1]["outputs"]
+    assert value["data"] == {"text/plain": "3"}
     assert printed["text"] == "drawn\n"
     assert base64.b64decode(picture["data"]["image/png"]).startswith(b"\x89PNG")
     _, text = kept(tab, "Markdown")
     assert text.startswith("> draw it\n\n```python\nimport matplotlib")
+    assert "![figure-1.png](data:image/png;base64,iVBOR" in text
     assert text.endswith("It is drawn.\n")
     _, text = kept(tab, "JSON")
     whole = json.loads(text)

@@ -1,6 +1,7 @@
 # The page in Chromium; its modules that need no browser in Node.js.
 if(TARGET quern-gateway)
   scenario_test(page/page page)
+  scenario_test(page/job page)
   scenario_test(page/every page)
   scenario_test(page/keyboard page)
   scenario_test(page/hostile page)

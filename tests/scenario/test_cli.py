@@ -693,4 +693,4 @@ def test_the_producers_login_is_enough(quern, consumer, redis, producer_login):
     assert "there is no session" in quern("session", "show", "lab", code=65)
     said = findings(quern)
     assert [said[name]["level"] for name in ("redis", "library")] == ["ok", "ok"]
-    assert [said[name]["level"] for name in ("server", "consumers")] == ["note"] * 2
+    assert [said[name]["level"] for name in ("server", "consumers")] == ["unseen"] * 2

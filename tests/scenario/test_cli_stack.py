@@ -107,8 +107,8 @@ ENDLESS = {"kind": "code", "cells": ["while True: pass"]}
 
 def test_doctor_is_content(stack, quern):
     def doctor(**env):
-        child = quern.start("doctor", "--json", **env)
-        out, err = child.communicate(timeout=30)
+        child = quern.start("doctor", "--json", "--timeout", "2m", **env)
+        out, err = child.communicate(timeout=120)
         assert child.returncode == 0, (out, err)
         return {line["check"]: line for line in map(json.loads, out.splitlines())}
 

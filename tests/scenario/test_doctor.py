@@ -21,7 +21,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def doctor(*by, **env):
     """What it says of the executor and its walls, as (check, finding)."""
     child = subprocess.run(
-        [*by, binary("quern"), "doctor", "--json"],
+        [*by, binary("quern"), "doctor", "--json", "--timeout", "2m"],
         env={
             "PATH": os.environ["PATH"],
             "HOME": "/nowhere",

@@ -265,7 +265,8 @@ def test_a_login_without_the_right_is_told_which_it_needs():
         )
         url = f"unix://weak:pw@{redis.socket}"
         [found] = doctor(url)["writes"]
-    assert found["level"] == "note" and 'user "operator"' in found["remedy"]
+    assert found["level"] == "unseen" and "ACL SETUSER weak +set" in found["remedy"]
+    assert 'user "operator"' in found["remedy"]
 
 
 @needs_root

@@ -2,6 +2,7 @@
 same ones, of real queues and consumers; and `quern probe`."""
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import subprocess
 import pytest
 from command import Command
 from debian import unpacked
+from executor_client import Executor
 from gateway import Gateway, bearer, make_key
 from scraped import Numbers, ask, metrics_port, scrape, scrape_text
 from servers import binary, wait_until
@@ -307,7 +309,7 @@ def test_a_probe_of_nobody(stack, tmp_path):
     quern = Command("redis://127.0.0.1:1", tmp_path)  # Redis is not asked
     assert "No such file" in quern("probe", "live", f"unix:{tmp_path}/none", code=69)
     assert "must be a numeric address" in quern("probe", "live", "localhost:1", code=64)
-    assert "live or ready" in quern("probe", "lives", code=64)
+    assert "live, ready or executor" in quern("probe", "lives", code=64)
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{mute.getsockname()[1]}"
@@ -316,6 +318,18 @@ def test_a_probe_of_nobody(stack, tmp_path):
         said = quern("probe", "ready", place, "--timeout", "50ms", code=69)
         assert said == f"quern probe: {place}: no answer within 50 ms\n"
         assert "no answer within" in quern("metrics", place, "--timeout", "50ms", code=69)
+
+
+def test_an_executor_is_probed_where_consumers_look_for_it(stack, tmp_path):
+    with Executor("--profile", "bare") as executor:
+        assert stack.quern("probe", "executor", QUERN_EXECUTOR=executor.path) == ""
+        assert stack.quern("probe", "executor", executor.path) == ""
+        os.kill(executor.process.pid, signal.SIGSTOP)
+        said = stack.quern("probe", "executor", executor.path, "--timeout", "50ms", code=69)
+        assert said == f"quern probe: {executor.path}: no answer within 50 ms\n"
+        os.kill(executor.process.pid, signal.SIGCONT)
+    said = stack.quern("probe", "executor", f"{tmp_path}/none", code=69)
+    assert said == f"quern probe: {tmp_path}/none: No such file or directory\n"
 
 
 def test_a_probe_at_a_unix_socket(stack):
@@ -366,5 +380,6 @@ def test_a_place_that_is_none_is_refused(place, why):
 
 
 def test_a_shell_offers_probes(stack):
-    assert stack.quern("completion", "words", "--", "probe", "") == "live\nready\n"
+    offered = stack.quern("completion", "words", "--", "probe", "")
+    assert offered == "live\nready\nexecutor\n"
     assert stack.quern("completion", "words", "--", "probe", "r") == "ready\n"

@@ -49,7 +49,7 @@ def test_the_page_may_run_only_its_own_modules(gateway):
     )
     assert policy["default-src"] == "'none'" and policy["script-src"] == "'self'"
     assert policy["require-trusted-types-for"] == "'script'"
-    assert policy["trusted-types"] == policy["frame-ancestors"] == "'none'"
+    assert policy["trusted-types"] == "quern-reader" and policy["frame-ancestors"] == "'none'"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert b"<script type=" in body and b" style=" not in body
 

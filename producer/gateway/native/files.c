@@ -9,20 +9,14 @@
 #include "schemas/message/result.h"
 
 /* False: answered. */
-static bool read_frame(struct api_request *request, enum file_frame *frame)
+static bool read_frame(struct api_request *request, bool *in_frame)
 {
-    static const char *const words[] = {
-        [FRAME_NONE] = "", [FRAME_PLAIN] = "plain", [FRAME_SCRIPTS] = "scripts"
-    };
     struct view asked = api_request_query(request, "frame");
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (view_is(asked, words[i])) {
-            *frame = (enum file_frame)i;
-            return true;
-        }
-    api_request_wrong(request, "frame",
-                      "frame is \"%.*s\", must be plain or scripts",
+    *in_frame = view_is(asked, "scripts");
+    if (*in_frame || asked.len == 0)
+        return true;
+    api_request_wrong(request, "frame", "frame is \"%.*s\", must be scripts",
                       VIEW_ARG(view_head(asked, 64)));
     return false;
 }
@@ -34,7 +28,7 @@ static void files_answer(struct api_request *request,
 
     found->name = view_of(file->target.name);
     found->partition = file->partition;
-    if (read_frame(request, &found->frame))
+    if (read_frame(request, &found->in_frame))
         file_answer(request, found);
 }
 

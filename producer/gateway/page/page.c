@@ -11,7 +11,21 @@ static const char POLICY[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' blob: data:; connect-src 'self'; frame-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'";
+    "worker-src 'self'; require-trusted-types-for 'script'; "
+    "trusted-types quern-reader";
+
+/* Of the empty page that the page fills with HTML which code has displayed: no
+ * scripts, no way to any address. */
+static const char FRAME_POLICY[] =
+    "sandbox allow-same-origin; default-src 'none'; img-src data:; "
+    "font-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'";
+
+static struct view policy_of(const struct page_file *file)
+{
+    return view_of(strcmp(file->name, "frame.html") == 0 ? FRAME_POLICY
+                                                         : POLICY);
+}
 
 static struct view header_of(const struct api_request *request,
                              const char *name)
@@ -39,8 +53,9 @@ static void page_show_file(struct api_request *request,
         { VIEW("Cache-Control"), VIEW("no-cache") },
         { VIEW("ETag"), view_of(file->etag) },
         { VIEW("Vary"), VIEW("Accept-Encoding") },
-        { VIEW("Content-Security-Policy"), view_of(POLICY) },
+        { VIEW("Content-Security-Policy"), policy_of(file) },
         { VIEW("X-Content-Type-Options"), VIEW("nosniff") },
+        { VIEW("X-DNS-Prefetch-Control"), VIEW("off") }, /* hosts of links */
         { VIEW("Referrer-Policy"), VIEW("no-referrer") },
         { VIEW("Cross-Origin-Opener-Policy"), VIEW("same-origin") },
         { VIEW("Cross-Origin-Resource-Policy"), VIEW("same-origin") },

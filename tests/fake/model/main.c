@@ -13,7 +13,8 @@ enum { EXIT_USAGE = 64, EXIT_INPUT = 65, EXIT_UNAVAILABLE = 69 };
 static const char help[] =
     "quern-practice-model: a model endpoint without a model behind it\n"
     "\n"
-    "  quern-practice-model [--port N] [--script FILE] [--key KEY]\n"
+    "  quern-practice-model [--port N] [--everywhere] [--script FILE] [--key "
+    "KEY]\n"
     "\n"
     "It answers chat completions on 127.0.0.1. It runs the ```python blocks "
     "of\n"
@@ -21,6 +22,7 @@ static const char help[] =
     "back.\n"
     "\n"
     "  --port N       0, the default: any that is free; printed on stdout\n"
+    "  --everywhere   on every address: for others in a network of containers\n"
     "  --script FILE  replies laid down beforehand (JSON)\n"
     "  --key KEY      callers must show it\n";
 
@@ -83,6 +85,7 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         { "port", required_argument, NULL, 'p' },
+        { "everywhere", no_argument, NULL, 'e' },
         { "script", required_argument, NULL, 's' },
         { "key", required_argument, NULL, 'k' },
         { "help", no_argument, NULL, 'h' },
@@ -96,6 +99,9 @@ int main(int argc, char **argv)
         switch (option) {
         case 'p':
             port = strtoul(optarg, NULL, 10);
+            break;
+        case 'e':
+            server.everywhere = true;
             break;
         case 's':
             if (!load_script(&server, optarg))

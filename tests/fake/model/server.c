@@ -224,9 +224,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 static struct MHD_Daemon *listen_on(struct server *server, unsigned port)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)port),
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)port),
+        .sin_addr.s_addr =
+            htonl(server->everywhere ? INADDR_ANY : INADDR_LOOPBACK),
+    };
 
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request,

@@ -25,6 +25,7 @@ struct server {
     struct kept_list kept;
     json_t *script;  /* NULL: the practice rules only */
     const char *key; /* NULL: every caller is welcome */
+    bool everywhere; /* listens on every address, not on loopback alone */
 };
 
 /* Port 0: any that is free. Gives the port, 0 when it cannot listen. */

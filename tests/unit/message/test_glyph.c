@@ -52,6 +52,9 @@ static const struct {
     { "a soft hyphen", "a\u00adb", "a<U+00AD>b", NULL, NULL },
     { "fillers", "\u115f\u3164\uffa0\u034f", "<U+115F><U+3164><U+FFA0><U+034F>",
       NULL, NULL },
+    { "a note without a head", "\U0001d159", "<U+1D159>", NULL, NULL },
+    { "a second selector behind Han", "葛\U000e0100\U000e0101",
+      "葛<U+E0100><U+E0101>", NULL, "葛\U000e0100<U+E0101>" },
     { "tags", "\U0001f600\U000e0068\U000e0069\U000e007f",
       "\U0001f600<U+E0068><U+E0069><U+E007F>", NULL, NULL },
     { "selectors that hold a message", "\U0001f600\ufe03\U000e0152",
@@ -66,6 +69,7 @@ static const struct {
     { "a heart", "\u2764\ufe0f", "\u2764<U+FE0F>", NULL, "\u2764\ufe0f" },
     { "a key", "1\ufe0f\u20e3", "1<U+FE0F>\u20e3", NULL, "1\ufe0f\u20e3" },
     { "Mongolian", "\u1820\u180b", "\u1820<U+180B>", NULL, "\u1820\u180b" },
+    { "a name in Han", "葛\U000e0100", "葛<U+E0100>", NULL, "葛\U000e0100" },
     /* But not more of it. */
     { "a second joiner", "می\u200c\u200d", "می<U+200C><U+200D>", NULL,
       "می\u200c<U+200D>" },

@@ -266,9 +266,42 @@ static void the_sentinels_password_is_not_the_servers(void **state)
     address_finish(&copy);
 }
 
+/* Where hiredis has no TLS no such URL is taken, so only one is tried. */
+static void files_of_tls(void **state)
+{
+    (void)state;
+    struct address address, copy;
+    struct address_tls files = { .ca = (char[]){ "/a" },
+                                 .certificate = (char[]){ "/b" },
+                                 .key = (char[]){ "" } };
+    struct err err = { 0 };
+
+    assert_true(address_parse(&address, VIEW("redis://h"), &err));
+    assert_false(address_set_tls(&address, &files, &err));
+    assert_non_null(strstr(err.text, "write rediss:"));
+    assert_true(address_set_tls(&address, &(struct address_tls){ 0 }, &err));
+    address.tls = true;
+    assert_false(address_set_tls(&address, &files, &err));
+    assert_non_null(strstr(err.text, "a certificate without its key"));
+    files.key = files.certificate;
+    files.certificate = NULL;
+    assert_false(address_set_tls(&address, &files, &err));
+    assert_non_null(strstr(err.text, "a key without its certificate"));
+    files.certificate = files.key;
+    assert_true(address_set_tls(&address, &files, &err));
+    assert_true(address_set_tls(&address, &files, &err));
+    address_copy(&copy, &address);
+    address_finish(&address);
+    assert_string_equal(copy.files.ca, "/a");
+    assert_string_equal(copy.files.certificate, "/b");
+    assert_null(copy.files.server_name);
+    address_finish(&copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_of_tls),
         cmocka_unit_test(sentinels_are_servers_too),
         cmocka_unit_test(the_sentinels_password_is_not_the_servers),
         cmocka_unit_test(good_urls),

@@ -87,6 +87,10 @@ static void answers(void **state)
           "bad_setting", "Redis 7.2 or later" },
         { "fsync", 0, "ERR WAITAOF cannot be used when numlocal is set but",
           "bad_setting", "CONFIG SET appendonly yes" },
+        { "replica:2", 0, "ERR unknown command 'WAIT', with args beginning",
+          "bad_setting", "replica needs WAIT" },
+        { "replica:2", 0, "NOPERM this user has no permissions", "bad_setting",
+          "+wait" },
         { "fsync", 0, "NOPERM this user has no permissions", "redis_refused",
           "NOPERM" },
     };

@@ -12,6 +12,11 @@
 #include "schemas/message/view.h"
 #include "schemas/redis/reply.h"
 
+#define NO_FUNCTIONS                                                           \
+    "this Redis has no functions (FUNCTION LOAD, FCALL), which quern needs. "  \
+    "So it is with Redis before 7.0, Azure Cache for Redis, OCI Cache with "   \
+    "shards, Dragonfly and Garnet: deploy/REDIS.md"
+
 static void errors(void **state)
 {
     (void)state;
@@ -43,8 +48,13 @@ static void errors(void **state)
           "redis_refused", "ERR The user executing the script can't" },
         { "ERR ACL failure in script: User x", ERR_REJECT, "redis_refused",
           "ERR ACL failure in script: User x" },
-        { "ERR unknown command 'FCALL'", ERR_REJECT, "redis_refused",
-          "ERR unknown command 'FCALL'" },
+        { "ERR unknown command 'FCALL', with args beginning with: 'a'",
+          ERR_REJECT, "redis_refused", NO_FUNCTIONS },
+        { "ERR unknown command `FUNCTION`, with args beginning with: `LOAD`",
+          ERR_REJECT, "redis_refused", NO_FUNCTIONS },
+        { "ERR unknown command 'GETDEL', with args beginning with: 'FCALL'",
+          ERR_REJECT, "redis_refused",
+          "ERR unknown command 'GETDEL', with args beginning with: 'FCALL'" },
         { "ERR Unknown Redis command called from script", ERR_REJECT,
           "redis_refused", "ERR Unknown Redis command called from script" },
         { "ERR user_function:3: attempt to index local 'x'", ERR_REJECT,

@@ -422,9 +422,36 @@ static void people_are_told_which_server_it_is(void **state)
     finish();
 }
 
+/* A service may refuse the name of a connection, which is but a courtesy. */
+static void a_connection_without_a_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *answer;
+        enum route_step step;
+    } rows[] = {
+        { "redis://h", "-NOPERM no 'client|setname'\r\n", ROUTE_ARRIVED },
+        { "redis://h", "-ERR unknown command 'CLIENT'\r\n", ROUTE_ARRIVED },
+        { "redis://h", "-NOAUTH Authentication required.\r\n", ROUTE_ASTRAY },
+        { "redis+cluster://h", "-NOPERM no 'client|setname'\r\n",
+          ROUTE_LISTEN },
+        { "redis+cluster://h", "-LOADING\r\n", ROUTE_ASTRAY },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct err err = { 0 };
+        begin(rows[i].url);
+        route_greet(&route, wire, "test");
+        if (hear(rows[i].answer, &err) != rows[i].step)
+            fail_msg("%s: %s", rows[i].url, rows[i].answer);
+        finish();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_without_a_name),
         cmocka_unit_test(one_server_is_the_one),
         cmocka_unit_test(an_error_in_the_greeting_leads_astray),
         cmocka_unit_test(sentinels_name_the_master),

@@ -98,12 +98,17 @@ static char program[] = "test", flag[] = "--config";
 static char *argv[] = { program, flag, config, NULL };
 static struct settings settings;
 
-static void write_config(const char *text)
+static void write_text(const char *path, const char *text)
 {
-    FILE *file = fopen(config, "w");
+    FILE *file = fopen(path, "w");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
+}
+
+static void write_config(const char *text)
+{
+    write_text(config, text);
 }
 
 static int setup(void **state)
@@ -191,9 +196,45 @@ static void what_a_fleet_shares_is_told_without_secrets(void **state)
                         "name=a\ncount=2\nwait=90s\non=off\nword=little\n");
 }
 
+static bool reloads_to(const char *secret, const char *applied)
+{
+    struct setting_changes changes;
+    struct err err = { 0 };
+    bool good = setting_reload(&table, &settings, argv, &changes, &err);
+    if (!good)
+        assert_non_null(strstr(err.text, "is empty"));
+    assert_names(&changes.applied, applied);
+    assert_string_equal(settings.secret ? settings.secret : "", secret);
+    setting_changes_finish(&changes);
+    return good;
+}
+
+/* systemd gives a service an empty file where it has no secret for it. */
+static void a_secret_whose_file_is_empty_is_not_set(void **state)
+{
+    char path[] = "/tmp/test_reload_secret.XXXXXX";
+    int file = mkstemp(path);
+    (void)state;
+    assert_true(file >= 0);
+    close(file);
+    setenv("QUERN_SECRET_FILE", path, 1);
+    write_config("QUERN_COUNT=2\nQUERN_SECRET=s\n");
+    assert_true(reloads_to("s", "secret"));
+    write_config("QUERN_COUNT=2\nQUERN_SECRET=s\nQUERN_NAME=b\n");
+    assert_true(reloads_to("s", "name"));
+    write_text(path, "t\n");
+    assert_true(reloads_to("t", "secret"));
+    write_text(path, "\n");
+    assert_false(reloads_to("t", "")); /* as if it were being written */
+    unsetenv("QUERN_SECRET_FILE");
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_secret_whose_file_is_empty_is_not_set,
+                                        setup, teardown),
         cmocka_unit_test(what_may_change_changes_and_the_rest_is_named),
         cmocka_unit_test_setup_teardown(files_are_found, setup, teardown),
         cmocka_unit_test_setup_teardown(

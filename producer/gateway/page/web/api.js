@@ -2,6 +2,7 @@
 //
 // A call that fails throws an ApiError with the gateway's own sentence. Events come once and in
 // order, also when the connection breaks or another gateway goes on.
+import { quoted } from "./format.js";
 import { heed } from "./time.js";
 import { t } from "./words.js";
 
@@ -65,7 +66,10 @@ async function call(method, path, query, body) {
   if (answer.status === 204) return null;
   const json = await answer.json().catch(() => null);
   if (answer.ok) return json;
-  throw new ApiError(answer.status, json?.error?.message ?? `${method} ${path}: ${answer.status}`);
+  const message = json?.error?.message ?? `${method} ${path}: ${answer.status}`;
+  // Somebody may have sent an address with a sentence in it: it is quoted, so that it is none of this page.
+  const isAddress = method === "GET" && answer.status === 400;
+  throw new ApiError(answer.status, isAddress ? t("The address is not understood: {}", quoted(message)) : message);
 }
 
 // The events of the job at that path, from the first one on. heard: { event(data), away(isAway),

@@ -12,13 +12,11 @@ const WORDS = {
   edit: { name: "Edit", label: "What runs in its place", member: "text", rows: 12 },
 };
 const AT_ONCE = [
-  ["approve", "Approve"],
   ["skip", "Skip"],
   ["regenerate", "Try another reply"],
-  ["abort", "End the job"],
 ];
 
-// data: of the event job.waiting. seen: { verdict }, which the caller keeps, and forgets when
+// data: of the event job.waiting. seen: { verdict, words: by call and verdict }, which the caller keeps, and forgets when
 // it has been given; act(body): gives the verdict; changed(): seen is another one.
 export function approval(data, seen, act, changed) {
   const asked = data.code ?? data.text ?? "";
@@ -28,6 +26,8 @@ export function approval(data, seen, act, changed) {
     seen.verdict = seen.verdict === verdict ? null : verdict;
     changed();
   }
+
+  const atOnce = (verdict, name, kind) => h("button", { type: "button", key: verdict, class: kind, onclick: () => act({ verdict, call: data.call }) }, t(name));
 
   function submit(event) {
     event.preventDefault();
@@ -41,25 +41,38 @@ export function approval(data, seen, act, changed) {
     { class: "approval", "aria-label": t("A call that waits for you"), key: `approval ${data.call}` },
     h("h2", {}, t("May this run?")),
     h("p", {}, h("strong", {}, foreign(data.tool ?? "")), left > 0 && [" ", t("{} are left to decide.", length(left))]),
-    h("pre", { class: "code" }, data.code ? coloured(asked) : foreign(asked)),
+    h("pre", { class: "code" }, data.code ? coloured(asked).description : foreign(asked)),
     fault(data.error?.message),
     h(
       "p",
       { key: "verdicts", class: "bar" },
-      AT_ONCE.map(([verdict, name]) => h("button", { type: "button", key: verdict, class: verdict === "approve" && "main", onclick: () => act({ verdict, call: data.call }) }, t(name))),
+      atOnce("approve", "Approve", "main"),
       Object.entries(WORDS).map(([verdict, { name }]) => h("button", { type: "button", key: verdict, "aria-expanded": String(seen.verdict === verdict), onclick: () => choose(verdict) }, t(name))),
+      AT_ONCE.map(([verdict, name]) => atOnce(verdict, name)),
+      atOnce("abort", "End the job", "apart"),
     ),
-    seen.verdict && field(seen.verdict, asked, submit),
+    seen.verdict && field(seen.verdict, (seen.words[data.call] ??= {}), asked, submit),
   );
 }
 
-function field(verdict, asked, submit) {
+// Words that were typed for a call on which somebody else has decided meanwhile.
+export function decided({ reason, words }) {
+  return h(
+    "section",
+    { key: "decided", class: "told", role: "status" },
+    h("p", {}, t("Somebody else has decided on this call: {}.", t(reason))),
+    words && [h("p", {}, t("Your words were not sent:")), h("pre", {}, foreign(words))],
+  );
+}
+
+function field(verdict, words, asked, submit) {
   const { name, label, rows } = WORDS[verdict];
+  const text = words[verdict] ?? (verdict === "edit" ? asked : "");
   return h(
     "form",
     { class: "ask", key: verdict, onsubmit: submit },
     h("label", { for: "words" }, t(label)),
-    h("textarea", { id: "words", name: "words", rows, class: verdict === "edit" && "code", value: verdict === "edit" ? asked : "", required: verdict !== "reject", spellcheck: "false", shown: (node) => node.focus() }),
+    h("textarea", { id: "words", name: "words", rows, class: verdict === "edit" && "code", value: text, oninput: (event) => (words[verdict] = event.target.value), required: verdict !== "reject", spellcheck: "false", shown: (node) => node.focus() }),
     h("p", {}, h("button", { class: "main" }, t(name))),
   );
 }

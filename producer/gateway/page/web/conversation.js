@@ -3,9 +3,9 @@
 //
 // A step is { kind, key, at, end } and
 //   kind "wait"  reason: since the submit, or until it goes on
-//   kind "turn"  turn, reasoning, text, isWhole, usage
+//   kind "turn"  turn, reasoning, text, isWhole, usage, isCut
 //   kind "call"  call, tool, code, text, status, output: [{ stream, text }], images,
-//                displays, files
+//                displays, files, isCut; of the result (kept.js): value, traceback
 //   kind "note"  type, data: any other event that somebody may want to know
 // Times are those of Redis, ms since 1970.
 
@@ -15,6 +15,20 @@ export function newConversation() {
 
 // The last events of a job. There is none behind them.
 const ENDS = { "job.completed": "completed", "job.incomplete": "incomplete", "job.failed": "failed", "job.cancelled": "cancelled" };
+
+// Events have the beginning of what is longer than so many bytes; it ends with a whole character.
+const CODE_BYTES = 32 << 10;
+const ARGUMENTS_BYTES = 4 << 10;
+const REPLY_BYTES = 48 << 10;
+
+function isFull(text, most) {
+  return Boolean(text) && 3 * text.length >= most - 3 && new TextEncoder().encode(text).length >= most - 3;
+}
+
+// Whether there was more of a step's code or text than its events have.
+export function isCut(step) {
+  return step.isCut === true;
+}
 
 export function hasEnded(conversation) {
   return conversation.last !== null;
@@ -74,6 +88,15 @@ function turnOf(conversation, { turn }, at) {
   return conversation.turns.get(turn);
 }
 
+// Its pieces may have more of a long text.
+function endTurn(conversation, data, at) {
+  const step = turnOf(conversation, data, at);
+  const text = data.text ?? "";
+  const isLong = isFull(text, REPLY_BYTES);
+  const isKnown = isLong && step.text.length > text.length && step.text.startsWith(text);
+  Object.assign(step, { text: isKnown ? step.text : text, isCut: isLong && !isKnown, isWhole: true, usage: data.usage, end: at });
+}
+
 // The model has spoken when its first call begins.
 function endTurns(conversation, at) {
   for (const step of conversation.turns.values()) if (step.end === null) step.end = at;
@@ -82,7 +105,8 @@ function endTurns(conversation, at) {
 function beginCall(conversation, data, at) {
   endTurns(conversation, at);
   const before = conversation.calls.get(data.call);
-  const fresh = { ...data, kind: "call", at, end: null, status: null, output: [], images: [], displays: [], files: [] };
+  const isCut = isFull(data.code, CODE_BYTES) || isFull(data.text, ARGUMENTS_BYTES);
+  const fresh = { ...data, isCut, kind: "call", at, end: null, status: null, output: [], images: [], displays: [], files: [] };
   if (before) Object.assign(before, fresh, { key: before.key });
   else conversation.calls.set(data.call, add(conversation, fresh));
 }
@@ -114,7 +138,7 @@ const TAKES = {
   "turn.started": beginTurn,
   "reasoning.delta": (all, data, at) => (turnOf(all, data, at).reasoning += data.text),
   "message.delta": (all, data, at) => (turnOf(all, data, at).text += data.text),
-  "message.completed": (all, data, at) => Object.assign(turnOf(all, data, at), { text: data.text, isWhole: true, usage: data.usage, end: at }),
+  "message.completed": endTurn,
   "tool.started": beginCall,
   "tool.output": (all, data, at) => addOutput(callOf(all, data, at), data.stream, data.text),
   "tool.cleared": (all, data, at) => Object.assign(callOf(all, data, at), { output: [], images: [], displays: [] }),

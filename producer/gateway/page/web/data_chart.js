@@ -1,6 +1,6 @@
 // data_chart.js - a chart that code has displayed, drawn from its data, with the data as a table.
 import { h } from "./dom.js";
-import { date, foreign, short } from "./format.js";
+import { date, foreign, short, visible } from "./format.js";
 import { t } from "./words.js";
 
 const WIDTH = 600;
@@ -17,7 +17,7 @@ export function dataChart(chart) {
     "figure",
     { class: "chart data" },
     h("figcaption", {}, foreign(name), chart.y && [" · ", foreign(chart.y)]),
-    h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": name }, chart.series.map((one, i) => drawSeries(one, i, chart, axes))),
+    h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": visible(name) }, chart.series.map((one, i) => drawSeries(one, i, chart, axes))),
     h("span", { class: "axis top", "aria-hidden": "true" }, short(axes.most)),
     under(chart, axes),
     chart.series.length > 1 && h("ul", { class: "legend" }, chart.series.map((one, i) => h("li", { key: i }, h("span", { class: `swatch ${colour(i)}`, "aria-hidden": "true" }), foreign(one.name)))),

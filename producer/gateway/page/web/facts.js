@@ -1,23 +1,28 @@
 // facts.js - a job in numbers: its facts, what its models have cost, why it is where it is, how it ended.
 import { hasEnded } from "./conversation.js";
 import { h } from "./dom.js";
-import { ago, count, foreign, length, money } from "./format.js";
+import { count, foreign, length, moment, money } from "./format.js";
 import { state } from "./jobs.js";
 import { t } from "./words.js";
 
-export function head(facts, conversation) {
+// tenant: of who looks; links to jobs of another one name it.
+export function head(facts, conversation, tenant) {
   const result = facts.result ?? {};
   const ended = facts.finished_at || hasEnded(conversation);
+  const other = facts.tenant && facts.tenant !== tenant ? { tenant: facts.tenant } : {};
+  const jobsOf = (filter, text) => h("a", { href: `#/jobs?${new URLSearchParams({ ...filter, ...other })}` }, foreign(text));
   const rows = [
+    ["Tenant", facts.tenant && jobsOf({}, facts.tenant)],
     ["State", state(ended ? (facts.state ?? conversation.state) : conversation.state)],
     ["Queue", facts.queue && jobsOf({ queue: facts.queue }, facts.queue)],
     ["Session", facts.session && jobsOf({ session: facts.session }, facts.session)],
     ["Model", result.model && foreign(result.model)],
-    ["Submitted", facts.submitted_at && ago(facts.submitted_at)],
+    ["Submitted", facts.submitted_at && moment(facts.submitted_at)],
     ["Waited", facts.started_at && length(facts.started_at - facts.submitted_at)],
     ["Ran", facts.finished_at && facts.started_at && length(facts.finished_at - facts.started_at)],
+    ["Ended", facts.finished_at && moment(facts.finished_at)],
     ["Attempts", facts.attempts && count(facts.attempts)],
-    ["Tokens", result.usage && count((result.usage.input_tokens ?? 0) + (result.usage.output_tokens ?? 0))],
+    ["Tokens", result.usage && tokens(result.usage)],
     ["Cost", result.usage?.cost && money(result.usage.cost)],
     ["Error", facts.error_code && foreign(facts.error_code)],
   ];
@@ -26,18 +31,20 @@ export function head(facts, conversation) {
     "dl",
     { class: "facts" },
     rows.filter(([, value]) => value).map(([name, value]) => fact(name, t(name), value)),
-    metadata(result.metadata ?? {}).map(([name, value]) =>
+    metadata(result.metadata ?? {}, jobsOf).map(([name, value]) =>
       fact(`metadata ${name}`, [names.includes(name) && `${t("metadata")} `, foreign(name)], value),
     ),
   );
 }
 
-function jobsOf(filter, text) {
-  return h("a", { href: `#/jobs?${new URLSearchParams(filter)}` }, foreign(text));
+// With what is only estimated, of replies that no endpoint has counted.
+function tokens({ input_tokens = 0, output_tokens = 0, uncounted_tokens = 0 }) {
+  const all = count(input_tokens + output_tokens + uncounted_tokens);
+  return uncounted_tokens > 0 ? t("about {}", all) : all;
 }
 
 // Lists find jobs by a model and metadata that have 240 bytes together: what may be beyond them leads nowhere.
-function metadata(all) {
+function metadata(all, jobsOf) {
   let room = 180;
   return Object.entries(all).map(([name, value]) => {
     const pair = `${name}=${value}`;
@@ -54,16 +61,17 @@ function fact(key, name, value) {
 export function usage(all) {
   if (!all?.models?.length) return null;
   const columns = [["Requests", "model_calls"], ["Input", "input_tokens"], ["Output", "output_tokens"], ["Cached", "cached_tokens"]];
+  if (all.models.some((model) => model.uncounted_tokens > 0)) columns.push(["Estimated", "uncounted_tokens"]);
   return h(
     "details",
     { key: "usage" },
     h("summary", {}, t("Tokens and cost")),
-    h(
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("Tokens and cost") }, h(
       "table",
       { class: "usage" },
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("Model")), columns.map(([name]) => h("th", { scope: "col", class: "number" }, t(name))), h("th", { scope: "col", class: "number" }, t("Cost")))),
-      h("tbody", {}, all.models.map((model) => h("tr", { key: model.name }, h("th", { scope: "row" }, foreign(model.name ?? "")), columns.map(([, member]) => h("td", { class: "number" }, count(model[member]))), h("td", { class: "number" }, money(model.cost))))),
-    ),
+      h("tbody", {}, all.models.map((model) => h("tr", { key: model.name }, h("th", { scope: "row" }, foreign(model.name ?? "")), columns.map(([, member]) => h("td", { class: "number" }, count(model[member] ?? 0))), h("td", { class: "number" }, money(model.cost))))),
+    )),
   );
 }
 

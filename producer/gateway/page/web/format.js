@@ -94,6 +94,12 @@ export function zone() {
   return timeZone === "UTC" ? timeZone : `${timeZone}, ${offset}`;
 }
 
+// A time as an element, with its zone.
+export function moment(ms) {
+  const text = new Intl.DateTimeFormat(language(), { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit", timeZoneName: "short" }).format(ms);
+  return h("time", { datetime: new Date(ms).toISOString() }, text);
+}
+
 // One of two words; of what is not known neither.
 export function either(is, yes, no) {
   return is === undefined ? UNKNOWN : t(is ? yes : no);
@@ -107,12 +113,15 @@ export function ago(ms) {
   return h("time", { datetime: new Date(ms).toISOString(), title: date(ms) }, text);
 }
 
-// Marks that turn the direction of text around, and controls that show nothing, but for tabs and ends of
-// lines: they can make a text look like another one, so they are shown by their numbers.
+// Marks that turn the direction of text around, and characters that show nothing, but for tabs and ends of lines: they
+// can make a text look like another one, so they are shown by their numbers, as schemas/message/glyph.c does it. So
+// are marks on a letter that has five already, which would paint over other lines. A blank cell of Braille is as wide
+// as a space, and is left as one.
 //
-// Two of them belong to how some scripts are written, and change what is seen there: U+200C keeps letters apart
-// (Persian), U+200D joins them (Sinhala), makes an old chillu of Malayalam, and one emoji of several. There they
-// stay. In Latin, by digits, at the ends of a word and behind each other they change nothing: there they are shown.
+// Some belong to how scripts are written, and change what is seen there: U+200C keeps letters apart (Persian), U+200D
+// joins them (Sinhala), makes an old chillu of Malayalam, and one emoji of several; selectors choose the shape of an
+// emoji, a key, a Han or a Mongolian letter; fillers stand for a missing letter of a Korean syllable. There they stay.
+// In Latin, by digits, at the ends of a word and behind each other they change nothing: there they are shown.
 const JOINING = [
   "Arabic Syriac Nko Mandaic Mongolian Phags_Pa Adlam Hanifi_Rohingya Devanagari Bengali Gurmukhi Gujarati Oriya",
   "Tamil Telugu Kannada Malayalam Sinhala Khmer Balinese Javanese Chakma Meetei_Mayek",
@@ -121,8 +130,14 @@ const NEEDED = [
   `[\\u200C\\u200D](?<=[\\p{L}&&[${JOINING}]]\\p{M}*.)(?=[[\\p{L}\\p{M}]&&[${JOINING}]])`,
   "\\u200D(?<=[കണതനമയരലളഴ]\\u0D4D.)(?!\\u200C|\\u200D)",
   "\\u200D(?<=\\p{Extended_Pictographic}[\\uFE0F\\p{Emoji_Modifier}]?.)(?=\\p{Extended_Pictographic})",
+  "[\\uFE0E\\uFE0F](?<=\\p{Extended_Pictographic}.)",
+  "\\uFE0F(?<=[#*0-9].)(?=\\u20E3)",
+  "[\\uFE00-\\uFE02\\u{E0100}-\\u{E01EF}](?<=\\p{Script=Han}.)",
+  "[\\u180B-\\u180D\\u180F](?<=[\\p{L}&&\\p{Script=Mongolian}].)",
+  "\\u115F(?=[\\u1161-\\u11A7])|\\u1160(?<=[\\u1100-\\u115E].)",
 ].join("|");
-const HIDDEN = new RegExp(`(?!${NEEDED})[[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]--[\\t\\n\\r]]`, "gv");
+const UNSEEN = "[\\p{Default_Ignorable_Code_Point}\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u{1D159}]--[\\t\\n\\r]";
+const HIDDEN = new RegExp(`(?!${NEEDED})[${UNSEEN}]|\\p{M}(?<=\\p{M}{6})`, "gv");
 
 const MOST_MARKS = 500; // of a text that are elements: a progress bar prints a hundred thousand
 
@@ -148,6 +163,13 @@ export function foreign(text = UNKNOWN) {
   }
   if (at < text.length) parts.push(visible(text.slice(at)));
   return h("bdi", {}, parts);
+}
+
+const MOST_QUOTED = 200;
+
+// A name, or what stands for one, in a sentence of the page.
+export function quoted(name) {
+  return `“${name.length > MOST_QUOTED ? `${name.slice(0, MOST_QUOTED)}…` : name}”`;
 }
 
 // What went wrong, in the gateway's words, which may have somebody's name in them.

@@ -1,12 +1,14 @@
 // job.js - one job: its facts, a timeline, the conversation as it goes on, what may be done to it, and
 // what may be kept of it.
 import { follow, get, later, send } from "./api.js";
-import { approval } from "./approval.js";
+import { approval, decided } from "./approval.js";
 import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
-import { count, fault, foreign } from "./format.js";
+import { count, fault, quoted } from "./format.js";
+import { complete, keptConversation } from "./kept.js";
 import { long } from "./long.js";
+import { whenRead } from "./read.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
 import { askedOf, draw, drawAsked } from "./steps.js";
@@ -15,18 +17,33 @@ import { t } from "./words.js";
 
 const STEPS = 300; // that are shown at first, and more each time that somebody asks
 const STRIDE = 100;
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+// The job that somebody had asked, or gone on from, as this page notes it in `client`.
+function originOf(body) {
+  try {
+    const { from } = JSON.parse(body.client).page;
+    return ID.test(from) ? from : null;
+  } catch {
+    return null;
+  }
+}
 
 export function open(place, me) {
   const id = place.path[1] ?? "";
+  if (!ID.test(id)) return noJob(id);
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
-  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
+  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, words: {}, decided: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
   const datas = new Map(); // what parts that are JSON hold, by name
+  const gone = new Set(); // names of pictures that are not kept any more
   const mayJudge = me.scopes.includes("operate");
   const may = me.scopes.includes("submit");
-  let conversation;
+  let conversation; // of the events
+  let kept; // of the result, when events are lost
   let events;
+  let isAtEnd; // no more events come
   let stop = () => {};
   let forget = null;
   let isClosed = false;
@@ -41,10 +58,12 @@ export function open(place, me) {
       seen.facts = await get(path);
       seen.why = seen.facts.finished_at ? null : await get(`${path}/explain`).catch(() => null);
       seen.fault = null;
+      completeIt();
     } catch (error) {
       seen.fault = error.message;
       isGone = error.status === 404;
     }
+    seen.isGone = isGone;
     isLooking = false;
     if (isClosed) return;
     place.changed();
@@ -72,11 +91,16 @@ export function open(place, me) {
   function begin() {
     stop();
     conversation = newConversation();
+    kept = null;
     events = [];
+    isAtEnd = false;
+    seen.replay = null;
     stop = follow(path, {
       event(event) {
         events.push(event);
+        heedVerdict(event);
         take(conversation, event);
+        if (hasEnded(conversation)) completeIt();
         if (hasEnded(conversation) && !seen.facts?.finished_at) look();
         place.changed();
       },
@@ -84,8 +108,9 @@ export function open(place, me) {
         seen.away = isAway;
         place.changed();
       },
-      ended: () => hasEnded(conversation),
+      ended: isOver,
       end() {
+        isAtEnd = true;
         seen.away = false;
         place.changed();
       },
@@ -93,8 +118,39 @@ export function open(place, me) {
     look();
   }
 
+  // When events and result are there, whichever comes last.
+  function completeIt() {
+    if (hasEnded(conversation) && seen.facts?.result) complete(conversation, seen.facts.result);
+  }
+
+  // Also when its events are gone.
+  function isOver() {
+    return hasEnded(conversation) || Boolean(seen.facts?.finished_at);
+  }
+
+  // The conversation that is shown: the one of the result when events are lost.
+  function current() {
+    const isLost = isAtEnd && (events.length === 0 || events.some(({ type }) => type === "gap"));
+    if (!isLost || !seen.facts?.finished_at || !seen.facts.result) return conversation;
+    if (kept?.facts !== seen.facts) kept = { facts: seen.facts, conversation: keptConversation(seen.facts) };
+    return kept.conversation;
+  }
+
+  // Somebody else may decide while words are typed.
+  function heedVerdict({ type, data = {} }) {
+    if (conversation.wait?.reason !== "approval") return;
+    if (seen.verdict && !seen.isDeciding) {
+      const words = seen.words[conversation.wait.data.call]?.[seen.verdict];
+      seen.decided = { reason: data.reason ?? type.replace("job.", ""), words };
+    }
+    seen.verdict = null;
+    seen.isDeciding = false;
+  }
+
   async function runAgain() {
-    if (await act("POST", "/retry", {})) begin();
+    if (!(await act("POST", "/retry", {}))) return;
+    delete seen.facts?.finished_at;
+    begin();
   }
 
   async function remove() {
@@ -102,9 +158,10 @@ export function open(place, me) {
   }
 
   async function decide(verdict) {
-    if (!(await act("POST", "/approve", verdict))) return;
-    seen.verdict = null;
-    look();
+    seen.isDeciding = true;
+    seen.decided = null;
+    seen.isDeciding = await act("POST", "/approve", verdict);
+    if (seen.isDeciding) look();
   }
 
   async function loadData(name) {
@@ -141,6 +198,17 @@ export function open(place, me) {
 
   const shown = {
     path,
+    isGone: (name) => gone.has(name),
+    get gone() {
+      return gone.size;
+    },
+    // It may as well be no picture: then its name stays.
+    async setGone(name) {
+      const answer = await fetch(`${path}/images/${encodeURIComponent(name)}`).catch(() => null);
+      if (answer?.status !== 404) return;
+      gone.add(name);
+      place.changed();
+    },
     frame: (name) => frames.get(name),
     setFrame(name, kind) {
       if (frames.get(name) === kind) frames.delete(name);
@@ -151,12 +219,12 @@ export function open(place, me) {
       if (!datas.has(name)) loadData(name);
       return datas.get(name);
     },
-    branch: (turn) => may && hasEnded(conversation) && h("a", { class: "branch", href: `#/ask?${new URLSearchParams({ from: id, back: Math.max(...conversation.turns.keys()) - turn })}` }, t("Branch from here")),
+    branch: (turn) => may && isOver() && h("a", { class: "branch", href: `#/ask?${new URLSearchParams({ from: id, back: Math.max(...current().turns.keys()) - turn })}` }, t("Branch from here")),
   };
 
   // The last ones; they go in strides, not with each new one.
   function steps() {
-    const all = conversation.steps.filter((step) => step.kind !== "wait" && !step.isVoid);
+    const all = current().steps.filter((step) => step.kind !== "wait" && !step.isVoid);
     const before = Math.ceil(Math.max(all.length - seen.mostSteps, 0) / STRIDE) * STRIDE;
     return [
       before > 0 && h("p", { key: "before", class: "bar" }, h("button", { type: "button", onclick: showMore }, t("Show earlier steps ({})", count(before)))),
@@ -169,13 +237,62 @@ export function open(place, me) {
     place.changed();
   }
 
+  const canContinue = () => isOver() && seen.facts?.session && seen.facts.tenant === me.tenant;
+
   const actions = () => [
-    !hasEnded(conversation) && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
-    conversation.state === "failed" && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
-    hasEnded(conversation) && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", id), t("Remove"), remove) }, t("Remove")),
-    mayJudge && hasEnded(conversation) && h("button", { type: "button", key: "replay", "aria-disabled": String(seen.isJudging), onclick: judge }, t("Replay")),
-    seen.body && (seen.body.prompt || seen.body.cells) && h("a", { key: "ask", href: `#/ask?${new URLSearchParams({ again: id })}` }, t("Ask it again")),
+    !isOver() && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
+    (seen.facts?.state ?? conversation.state) === "failed" && isOver() && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
+    isOver() && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", quoted(id)), t("Remove"), remove) }, t("Remove")),
+    mayJudge && isOver() && h("button", { type: "button", key: "replay", "aria-disabled": String(seen.isJudging), onclick: judge }, t("Replay")),
+    canContinue() && h("a", { key: "continue", href: `#/ask?${new URLSearchParams({ session: seen.facts.session })}` }, t("Continue its session")),
+    seen.body && (seen.body.prompt || seen.body.cells || seen.body.messages) && h("a", { key: "ask", href: `#/ask?${new URLSearchParams({ again: id })}` }, t("Ask it again")),
   ];
+
+  function describe() {
+    if (seen.isGone && !seen.facts) return [heading(), fault(seen.fault)];
+    const shownOne = current();
+    const asked = shownOne.isKept && seen.facts.result.messages ? "" : askedOf(seen);
+    const waits = !isOver() && conversation.wait?.reason === "approval";
+    return [
+      heading(),
+      fault(seen.fault),
+      fault(seen.refusal),
+      seen.away && !isOver() && h("p", { key: "away", class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
+      seen.facts && head(seen.facts, conversation, me.tenant),
+      origin(),
+      may && h("p", { key: "acts", class: "bar" }, actions()),
+      seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
+      seen.replay && replayed(seen.replay),
+      seen.why && !isOver() && !waits && reasons(seen.why),
+      timeline(shownOne),
+      lost(shownOne),
+      drawAsked(asked, seen.body?.files),
+      h("section", { key: "conversation", class: "conversation", "aria-label": t("Conversation") }, steps()),
+      seen.decided && decided(seen.decided),
+      may && waits && approval(conversation.wait.data, seen, decide, place.changed),
+      isOver() && ended(conversation.last ?? {}, seen.facts),
+      isOver() && usage(seen.facts?.result?.usage),
+      saving(id, path, seen, shownOne, asked, () => events),
+      drawEvents(seen, events, place.changed),
+    ];
+  }
+
+  function heading() {
+    return h("h1", {}, t("Job"), " ", h("code", {}, id));
+  }
+
+  // Of the page that submitted it (ask.js).
+  function origin() {
+    const from = originOf(seen.body);
+    return from && h("p", { key: "origin", class: "note" }, t("Asked from this job:"), " ", h("a", { href: `#/job/${from}`, class: "id" }, from));
+  }
+
+  // What is not there to be shown.
+  function lost({ isKept }) {
+    const isGone = isAtEnd && seen.facts?.finished_at && !seen.facts.result;
+    const text = isKept ? t("Events of this job are not kept any more: this is what its result holds.") : isGone && t("The result of this job is not kept any more.");
+    return text && h("p", { key: "lost", class: "told", role: "status" }, text);
+  }
 
   get(`${path}/body`).then(
     (body) => {
@@ -184,28 +301,11 @@ export function open(place, me) {
     },
     () => {},
   );
+  whenRead(place.changed);
   begin();
   return {
     title: () => t("Job {}", id.slice(0, 8)),
-    draw: () => [
-      h("h1", {}, t("Job"), " ", h("code", {}, foreign(id))),
-      fault(seen.fault),
-      fault(seen.refusal),
-      seen.away && h("p", { class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
-      seen.facts && head(seen.facts, conversation),
-      may && h("p", { key: "acts", class: "bar" }, actions()),
-      seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
-      seen.replay && replayed(seen.replay),
-      seen.why && !hasEnded(conversation) && conversation.wait?.reason !== "approval" && reasons(seen.why),
-      timeline(conversation),
-      drawAsked(askedOf(seen)),
-      h("section", { key: "conversation", class: "conversation", "aria-label": t("Conversation") }, steps()),
-      may && conversation.wait?.reason === "approval" && approval(conversation.wait.data, seen, decide, place.changed),
-      hasEnded(conversation) && ended(conversation.last, seen.facts),
-      hasEnded(conversation) && usage(seen.facts?.result?.usage),
-      saving(id, path, seen, conversation, () => events),
-      drawEvents(seen, events, place.changed),
-    ],
+    draw: describe,
     close() {
       isClosed = true;
       forget?.();
@@ -214,13 +314,23 @@ export function open(place, me) {
   };
 }
 
+// An address may have any text in it: what is no id is quoted, so that it is no sentence of this page.
+function noJob(id) {
+  return {
+    title: () => t("Job"),
+    draw: () => [h("h1", {}, t("Job")), fault(t("There is no job {}.", quoted(id)))],
+    close() {},
+  };
+}
+
 // --- what somebody may keep
 
-function saving(id, path, seen, conversation, events) {
-  const { steps } = conversation;
+function saving(id, path, seen, { steps }, asked, events) {
+  const image = (name) => base64Of(`${path}/images/${encodeURIComponent(name)}`);
+  const gone = t("It is not kept any more.");
   const saved = {
-    ipynb: async () => JSON.stringify(await notebookOf(askedOf(seen), steps, (name) => base64Of(`${path}/images/${encodeURIComponent(name)}`)), null, 1),
-    md: async () => markdownOf(askedOf(seen), steps),
+    ipynb: async () => JSON.stringify(await notebookOf(asked, steps, image, gone), null, 1),
+    md: () => markdownOf(asked, steps, image, gone),
     json: async () => JSON.stringify({ job: seen.body, facts: seen.facts, events: events() }, null, 1),
   };
   const types = { ipynb: "application/x-ipynb+json", md: "text/markdown", json: "application/json" };

@@ -16,7 +16,7 @@
 import { get, later } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
-import { count, fault, foreign } from "./format.js";
+import { count, fault, foreign, visible } from "./format.js";
 import { question } from "./question.js";
 import { t } from "./words.js";
 
@@ -157,7 +157,7 @@ function table(list, rows, press) {
           "tr",
           {},
           list.columns.map(([name, , kind], i) => h("th", { scope: "col", class: i === 0 ? "held" : kind }, t(name))),
-          acts && h("th", { scope: "col" }, t("Actions")),
+          acts && h("th", { scope: "col", class: "actions" }, t("Actions")),
         ),
       ),
       h("tbody", {}, rows.map((row) => line(list, row, acts && press))),
@@ -177,7 +177,7 @@ function line(list, row, press) {
     { key: list.key(row) },
     list.columns.map(([, value], i) => cell(list, value(row), i)),
     press && h("td", { class: "actions" }, actionsOf(list, row).map((one) =>
-      h("button", { type: "button", onclick: () => press(one, row), "aria-label": `${t(one.name)}: ${list.key(row)}` }, t(one.name)),
+      h("button", { type: "button", onclick: () => press(one, row), "aria-label": visible(`${t(one.name)}: ${list.key(row)}`) }, t(one.name)),
     )),
   );
 }

@@ -2,7 +2,7 @@
 // jobs that failed for good, tenants, keys.
 import { get, post, send } from "./api.js";
 import { h } from "./dom.js";
-import { ago, bytes, count, counted, either, foreign, length, money, moneyInColumn, visible } from "./format.js";
+import { ago, bytes, count, counted, either, foreign, length, money, moneyInColumn, quoted, visible } from "./format.js";
 import { isUp, oldest, stateOfQueue } from "./health.js";
 import { openList } from "./list_view.js";
 import { now } from "./time.js";
@@ -166,7 +166,7 @@ const workers = {
     ["Seen", (worker) => ago(worker.seen_at)],
   ],
   actions: [
-    { name: "Drain", when: (worker) => !worker.draining, ask: (worker) => t("Let {} end its jobs and leave?", worker.worker), run: (worker) => post(at("workers", worker.worker, "drain"), { drain: true }).then(() => null) },
+    { name: "Drain", when: (worker) => !worker.draining, ask: (worker) => t("Let {} end its jobs and leave?", quoted(worker.worker)), run: (worker) => post(at("workers", worker.worker, "drain"), { drain: true }).then(() => null) },
     { name: "Keep", when: (worker) => worker.draining && isUp(worker), run: keep },
     { name: "Let it come back", when: (worker) => worker.draining && !isUp(worker), run: keep },
   ],
@@ -225,7 +225,7 @@ const sessions = {
     {
       name: "Close",
       when: (session) => !session.closed,
-      ask: (session) => t("Close {}? Its variables and files are then gone.", session.name),
+      ask: (session) => t("Close {}? Its variables and files are then gone.", quoted(session.name)),
       run: (session) => post("/v1/jobs", { kind: "session", action: { do: "close" }, session: session.name }).then(() => null),
     },
   ],
@@ -288,7 +288,7 @@ const dead = {
   ],
   actions: [
     { name: "Run again", run: (one) => post(at("dead", one.id, "requeue")).then(() => null) },
-    { name: "Remove", ask: (one) => t("Remove all that is kept of {}?", one.id), run: (one) => send("DELETE", at("dead", one.id)).then(() => null) },
+    { name: "Remove", ask: (one) => t("Remove all that is kept of {}?", quoted(one.id)), run: (one) => send("DELETE", at("dead", one.id)).then(() => null) },
   ],
 };
 
@@ -314,7 +314,7 @@ const schedules = {
     { name: "Pause", when: (one) => !one.paused, run: (one) => post(at("schedules", one.schedule, "pause")).then(() => null) },
     { name: "Resume", when: (one) => one.paused, run: (one) => post(at("schedules", one.schedule, "resume")).then(() => null) },
     { name: "Run now", run: (one) => post(at("schedules", one.schedule, "run")).then(() => null) },
-    { name: "Remove", ask: (one) => t("Remove the schedule {}?", one.schedule), run: (one) => send("DELETE", at("schedules", one.schedule)).then(() => null) },
+    { name: "Remove", ask: (one) => t("Remove the schedule {}?", quoted(one.schedule)), run: (one) => send("DELETE", at("schedules", one.schedule)).then(() => null) },
   ],
 };
 
@@ -371,8 +371,8 @@ const keys = {
     ["Cost a day", (key) => (key.cost ? moneyInColumn(key.cost) : "–"), "number"],
   ],
   actions: [
-    { name: "Replace", ask: (key) => t("Replace {}? The old one works for another day.", key.key), run: (key) => post(at("keys", key.key, "rotate")).then(secret) },
-    { name: "Remove", ask: (key) => t("Remove {}? It ends at once.", key.key), run: (key) => send("DELETE", at("keys", key.key)).then(() => null) },
+    { name: "Replace", ask: (key) => t("Replace {}? The old one works for another day.", quoted(key.key)), run: (key) => post(at("keys", key.key, "rotate")).then(secret) },
+    { name: "Remove", ask: (key) => t("Remove {}? It ends at once.", quoted(key.key)), run: (key) => send("DELETE", at("keys", key.key)).then(() => null) },
   ],
   form: () => [
     field("tenant", "Tenant", { required: true }),

@@ -157,14 +157,27 @@ function draw() {
     asked = false;
     const holders = [];
     for (let one = document.activeElement; one; one = one.parentElement?.closest("[tabindex]")) holders.push(one);
-    render(document.body, frame());
+    drawFrame();
     scrolls.drawn();
     // What had the focus is gone: then what it stood in has it, a table or the view, not the whole document.
     const holder = holders.find((one) => one.isConnected) ?? document.getElementById("view");
     if (holder !== holders[0]) holder.focus({ preventScroll: true });
     showCurrent();
-    document.title = view ? `${view.title()} · quern` : "quern";
   });
+}
+
+// A view that cannot be drawn is told in its place: the frame around it, and the next draw, go on.
+function drawFrame() {
+  let title = "quern";
+  try {
+    const content = view ? view.draw() : !failure && waiting();
+    if (view) title = `${view.title()} · quern`;
+    render(document.body, frame("view", content));
+  } catch (error) {
+    console.error(error);
+    render(document.body, frame("broken", fault(t("This view cannot be shown: {}", error.message))));
+  }
+  document.title = title;
 }
 
 let current = null;
@@ -177,13 +190,14 @@ function showCurrent() {
   if (link) link.parentNode.scrollLeft = link.offsetLeft - (link.parentNode.clientWidth - link.offsetWidth) / 2;
 }
 
-function frame() {
+// key: another one makes the place of the view anew.
+function frame(key, content) {
   return [
     h("a", { class: "skip", href: "#view", onclick: skip }, t("Skip to the content")),
     h("header", { key: "header" }, h("a", { class: "name", href: "#/" }, "quern"), navigation(), settings()),
     fault(failure),
     showActs(draw),
-    h("main", { id: "view", tabindex: "-1", key: "view" }, view ? view.draw() : !failure && waiting()),
+    h("main", { id: "view", tabindex: "-1", key }, content),
     h("footer", { key: "footer", class: "note" }, t("Times are those of {}.", zone())),
   ];
 }
@@ -260,8 +274,8 @@ function signedIn(who) {
 async function signOut() {
   try {
     await post("/v1/sign-out");
-    me = null;
-    open();
+    sessionStorage.clear(); // drafts
+    location.reload();
   } catch (error) {
     failure = error.message;
     draw();

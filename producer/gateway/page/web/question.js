@@ -1,10 +1,11 @@
 // question.js - a question that somebody answers before something is done that cannot be taken back.
 import { h } from "./dom.js";
-import { foreign } from "./format.js";
+import { foreign, visible } from "./format.js";
 import { t } from "./words.js";
 
 // text: may have names of others in it; yes: the words of the button that does it; typed, where it is
-// given: what somebody types before, so that no slip of the finger does it.
+// given: what somebody types before, so that no slip of the finger does it: the focus goes to its field.
+// Else it goes to the button that does nothing.
 // When it is answered, the focus goes back to what had it before; Escape says no.
 export function question(text, yes, run, forget, typed = null) {
   const accept = (event) => {
@@ -17,11 +18,11 @@ export function question(text, yes, run, forget, typed = null) {
   };
   return h(
     "div",
-    { key: "question", class: "question", role: "alertdialog", "aria-label": text, onkeydown: press },
+    { key: "question", class: "question", role: "alertdialog", "aria-label": visible(text), onkeydown: press },
     h("p", {}, foreign(text)),
     typed !== null && typing(typed),
-    h("button", { type: "button", onclick: accept, shown: typed === null && shown }, yes),
-    h("button", { type: "button", onclick: () => leave(forget) }, t("No")),
+    h("button", { type: "button", onclick: accept }, yes),
+    h("button", { type: "button", onclick: () => leave(forget), shown: typed === null && shown }, t("No")),
   );
 }
 

@@ -3,15 +3,19 @@
 //
 // shown: what the view keeps: { path, of the job; frame(name), setFrame(name, kind): how a part that may
 // run is shown; data(name): the JSON of a part, undefined: not yet, null: it cannot be read;
-// branch(turn): a link, or nothing }
+// isGone(name), setGone(name), gone: of
+// pictures that are not kept any more, and how many they are; branch(turn): a link, or nothing }
 import { address } from "./api.js";
 import { isChart, readChart } from "./chart_data.js";
 import { coloured } from "./code.js";
+import { isCut } from "./conversation.js";
 import { dataChart } from "./data_chart.js";
 import { h } from "./dom.js";
-import { clock, count, foreign, length, money, visible } from "./format.js";
+import { bytes, clock, count, date, foreign, length, money, visible } from "./format.js";
+import { textOf } from "./kept.js";
 import { long, longParts } from "./long.js";
-import { markdown } from "./markdown.js";
+import { grown, markdown } from "./markdown.js";
+import { pageFrame } from "./page_frame.js";
 import { language, t } from "./words.js";
 
 // What was asked: the prompt, or the last text of the user before the model spoke.
@@ -21,75 +25,107 @@ export function askedOf({ facts, body }) {
   const first = messages.findIndex((message) => message.role === "assistant");
   const before = first < 0 ? messages : messages.slice(0, first);
   const asked = (body?.messages ?? before).findLast((message) => message.role === "user");
-  const content = asked?.content ?? "";
-  return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("\n");
+  return textOf(asked?.content);
 }
 
-export function drawAsked(text) {
-  return text && h("article", { class: "asked", key: "asked" }, foreign(text));
+// files: that were given with it.
+export function drawAsked(text, files = []) {
+  if (!text && files.length === 0) return null;
+  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, t("Question")), foreign(text), files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0)))));
 }
 
-const DRAWS = { turn: drawTurn, call: drawCall, note: drawNote };
+const DRAWS = { turn: drawTurn, call: drawCall, note: drawNote, asked: drawSaid, made: drawMade };
 
 export function draw(step, shown) {
   return DRAWS[step.kind](step, shown);
 }
 
-// What is long is described once, as long as its text is the same and as whole.
+// What is long is described once, as long as its text is the same and as whole. describe() says whether the
+// description is over, or more will be known of it.
 const described = new WeakMap();
 
-function once(step, text, describe) {
+function once(step, text, describe, version = 0) {
   const before = described.get(step);
-  if (before?.text === text && before.isWhole === step.isWhole && before.language === language()) return before.description;
-  const description = describe();
-  described.set(step, { text, isWhole: step.isWhole, language: language(), description });
+  const isSame = before?.text === text && before.isWhole === step.isWhole && before.version === version;
+  if (isSame && before.language === language()) return before.description;
+  const { description, isOver } = describe();
+  if (isOver) described.set(step, { text, isWhole: step.isWhole, version, language: language(), description });
   return description;
 }
 
-const MOST_LIVE = 20_000; // a longer text is read as Markdown when it is whole
-
-function said(step, path) {
-  if (!step.isWhole && step.text.length > MOST_LIVE) return h("div", { class: "text" }, long(step.text, step.key));
-  const own = (name) => /^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, path);
-  return markdown(step.text, (name) => own(name) || null);
+function said(step, shown) {
+  const own = (name) => (/^[^/:]+\.(png|jpe?g|gif|webp)$/i.test(name) && picture({ name }, shown)) || null;
+  if (!step.isWhole) return { description: grown(step, step.text, own), isOver: false };
+  return markdown(step, step.text, own);
 }
 
-function drawTurn(step, { path, branch }) {
+// What was said before, and by the system.
+function drawSaid(step) {
+  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key));
+  return h("details", { key: step.key }, h("summary", {}, foreign(step.role ?? "")), h("pre", { class: "text" }, long(step.text, step.key)));
+}
+
+// By no call that is known.
+function drawMade(step, shown) {
+  return h("article", { key: step.key, class: "call" }, step.images.map((image) => picture(image, shown)), drawFiles(step.files, shown));
+}
+
+// A line along the whole of it is of the page: no text can draw one beside itself.
+function drawTurn(step, shown) {
   if (!step.text && !step.reasoning && !step.usage) return null;
+  const { branch } = shown;
   return h(
     "article",
     { key: step.key, class: "turn" },
+    h("p", { class: "by" }, t("Model")),
     step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, long(step.reasoning, `${step.key}-reasoning`))),
-    step.text && once(step, step.text, () => said(step, path)),
-    step.usage && h("p", { class: "note" }, took(step.usage)),
+    step.text && once(step, step.text, () => said(step, shown), shown.gone),
+    cutNote(step),
+    step.usage && h("p", { class: "note" }, used(step.usage)),
     step.isWhole && branch(step.turn),
   );
 }
 
 // What a reply of the model took.
-function took({ name, input_tokens, output_tokens, uncounted_tokens, cost }) {
+function used({ name, input_tokens, output_tokens, uncounted_tokens, cost }) {
   const tokens = uncounted_tokens ? t("about {} tokens", count(uncounted_tokens)) : t("{} tokens read, {} written", count(input_tokens), count(output_tokens));
   return [foreign(name ?? ""), `: ${tokens}`, cost > 0 && `, ${money(cost)}`];
 }
 
+function cutNote(step) {
+  return isCut(step) && h("p", { class: "note cut" }, t("This may be only its beginning: events keep no more."));
+}
+
 function drawCall(step, shown) {
-  const { path } = shown;
   const { output } = step;
   return h(
     "article",
     { key: step.key, class: "call" },
-    h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", h("time", {}, clock(step.at)), " ", step.end ? length(step.end - step.at) : t("runs"), step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
+    h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", step.at && [h("time", { datetime: new Date(step.at).toISOString(), title: date(step.at) }, clock(step.at)), " "], took(step), " ", step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
     step.code && h("pre", { class: "code" }, once(step, step.code, () => coloured(step.code))),
     step.text && h("pre", { class: "code" }, long(step.text, step.key)),
-    output.length > 0 && h("pre", { class: "output" }, once(output.at(-1), output.at(-1).text, () => longParts(output, step.key))),
-    step.images.map((image) => picture(image, path)),
+    cutNote(step),
+    output.length > 0 && h("pre", { class: "output" }, once(output.at(-1), output.at(-1).text, () => ({ description: longParts(output, step.key), isOver: true }))),
+    step.value && h("pre", { class: "value" }, long(step.value, step.key)),
+    step.traceback && h("pre", { class: "value stderr", tabindex: "0" }, long(step.traceback, step.key)),
+    step.images.map((image) => picture(image, shown)),
     step.displays.map((display) => drawDisplay(display, step, shown)),
-    step.files.length > 0 && h("ul", { class: "files" }, step.files.map((file) => h("li", { key: file.name }, h("a", { href: address(`${path}/files/${encodeURIComponent(file.name)}`), download: true }, foreign(file.name))))),
+    drawFiles(step.files, shown),
   );
 }
 
-function picture(image, path) {
-  return h("img", { key: image.name, src: `${path}/images/${encodeURIComponent(image.name)}`, alt: visible(image.name), loading: "lazy", width: image.width, height: image.height });
+function took({ at, end, ms }) {
+  if (at) return end ? length(end - at) : t("runs");
+  return ms > 0 && length(ms);
+}
+
+function drawFiles(files, { path }) {
+  return files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, h("a", { href: address(`${path}/files/${encodeURIComponent(file.name)}`), download: true }, foreign(file.name)))));
+}
+
+function picture({ name, width, height }, { path, isGone, setGone }) {
+  if (isGone(name)) return h("p", { key: `${name} gone`, class: "note" }, foreign(name), ": ", t("It is not kept any more."));
+  return h("img", { key: name, src: `${path}/images/${encodeURIComponent(name)}`, alt: visible(name), loading: "lazy", width, height, onerror: () => setGone(name) });
 }
 
 // What a cell shows, in the first form of it that this page can show: pictures, else text. A figure is
@@ -98,7 +134,7 @@ function drawDisplay(display, step, shown) {
   const parts = display.parts ?? [];
   const isShown = (part) => step.images.some((image) => image.name === part.name);
   const pictures = parts.filter((part) => part.mime?.startsWith("image/"));
-  if (pictures.length > 0) return pictures.filter((part) => !isShown(part)).map((part) => picture(part, shown.path));
+  if (pictures.length > 0) return pictures.filter((part) => !isShown(part)).map((part) => picture(part, shown));
   const charts = parts.filter((part) => isChart(part.mime)).map((part) => drawChart(part, shown)).filter(Boolean);
   if (charts.length > 0) return charts;
   const pages = parts.filter((part) => part.mime === "text/html");
@@ -112,25 +148,22 @@ function drawChart(part, { data }) {
   if (json === null) return null;
   return once(json, part.mime, () => {
     const chart = readChart(part.mime, json);
-    return chart && dataChart(chart);
+    return { description: chart && dataChart(chart), isOver: true };
   });
 }
 
-// The frame has no rights: it is of another origin, and the gateway lets it reach no address.
 function drawPage(part, { path, frame, setFrame }) {
   const kind = frame(part.name);
+  const button = (one, name) => h("button", { type: "button", "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name));
   return h(
     "div",
     { class: "page", key: part.name },
-    h(
-      "p",
-      { class: "bar" },
-      [["plain", "Show the page"], ["scripts", "Show it with scripts"]].map(([one, name]) => h("button", { type: "button", key: one, "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name))),
-    ),
-    kind && h("iframe", { key: kind, title: t("What the code shows"), sandbox: kind === "scripts" ? "allow-scripts" : "", referrerpolicy: "no-referrer", src: address(`${path}/images/${encodeURIComponent(part.name)}`, { frame: kind }) }),
+    h("p", { class: "bar" }, button("plain", "Show the page"), button("scripts", "Show it with scripts"), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts."))),
+    kind && pageFrame(`${path}/images/${encodeURIComponent(part.name)}`, kind),
   );
 }
 
 function drawNote(step) {
+  if (step.type === "gap") return h("p", { key: step.key, class: "note" }, t("Events {} to {} are not kept any more.", count(step.data.from), count(step.data.to)));
   return h("p", { key: step.key, class: "note" }, `${clock(step.at)} `, foreign(step.type), step.data.error?.message && [": ", foreign(step.data.error.message)]);
 }

@@ -1,6 +1,6 @@
 // timeline.js - the steps of a job, drawn to scale: what it waited for, the model, the code.
 import { h } from "./dom.js";
-import { count, length } from "./format.js";
+import { count, length, visible } from "./format.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
 
@@ -8,7 +8,10 @@ const WIDTH = 600;
 const ROW = 8;
 const MOST = 300; // rows
 
-export function timeline({ steps }) {
+const KINDS = [["wait", "Wait"], ["turn", "Model"], ["call", "Code and tools"]];
+
+export function timeline({ steps, isKept }) {
+  if (isKept) return null; // a result has no times of steps
   const all = steps.filter((step) => step.kind !== "note");
   if (all.length === 0) return null;
   const from = all[0].at;
@@ -18,7 +21,7 @@ export function timeline({ steps }) {
   return h(
     "figure",
     { class: "timeline" },
-    h("figcaption", {}, t("{} from the submit to the last step", length(until - from)), drawn.length < all.length && t("; the {} longest of {} steps", count(drawn.length), count(all.length))),
+    h("figcaption", {}, legend(all), t("{} from the submit to the last step", length(until - from)), drawn.length < all.length && t("; the {} longest of {} steps", count(drawn.length), count(all.length))),
     h(
       "svg",
       { viewBox: `0 0 ${WIDTH} ${drawn.length * ROW}`, preserveAspectRatio: "none", role: "img", "aria-label": drawn.map(stepText).join("; ") },
@@ -40,6 +43,10 @@ export function timeline({ steps }) {
   );
 }
 
+function legend(steps) {
+  return h("ul", { class: "legend" }, KINDS.filter(([kind]) => steps.some((step) => step.kind === kind)).map(([kind, name]) => h("li", { key: kind }, h("span", { class: `swatch of-${kind}` }), t(name))));
+}
+
 // Those that took the longest, in their order.
 function longest(steps, until) {
   if (steps.length <= MOST) return steps;
@@ -49,6 +56,6 @@ function longest(steps, until) {
 }
 
 function stepText(step) {
-  const name = { wait: () => t("waits: {}", t(step.reason)), turn: () => t("model, turn {}", step.turn), call: () => step.tool }[step.kind]();
+  const name = { wait: () => t("waits: {}", t(step.reason)), turn: () => t("model, turn {}", step.turn), call: () => visible(step.tool ?? "") }[step.kind]();
   return step.end ? `${name} ${length(step.end - step.at)}` : name;
 }
