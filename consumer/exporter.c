@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer/conversation/tools.h"
 #include "consumer/numbers.h"
 #include "consumer/queue/partition.h"
 #include "schemas/metrics/listener.h"
@@ -31,8 +30,7 @@ struct exporter {
     bool is_refused;     /* they were no numbers; logged once in a row */
 };
 
-/* -------------------------------------------------------------------- Redis
- */
+/* ------------------------------------------------------------------- Redis */
 
 /* By the first word of a command, and by the function of an FCALL. */
 static int call_class(const char *word, size_t len)
@@ -118,8 +116,7 @@ static const struct link_observer observer = {
     .on_error = on_redis_error,
 };
 
-/* ------------------------------------------------------------------- gauges
- */
+/* ------------------------------------------------------------------ gauges */
 
 static void set_breakers(const struct endpoints *endpoints)
 {
@@ -132,15 +129,10 @@ static void set_breakers(const struct endpoints *endpoints)
 
 static void set_gauges(const struct consumer *consumer)
 {
-    size_t open, ready;
-    links_totals(&open, &ready);
     metric_set(NUMBER_SLOTS, (double)consumer->running, LABELS(VIEW("busy")));
     metric_set(NUMBER_SLOTS,
                (double)(consumer->settings.slots - consumer->running),
                LABELS(VIEW("free")));
-    metric_set(NUMBER_REDIS_CONNECTIONS, (double)ready, LABELS(VIEW("up")));
-    metric_set(NUMBER_REDIS_CONNECTIONS, (double)(open - ready),
-               LABELS(VIEW("down")));
     for (int i = SEVERITY_ERROR; i <= SEVERITY_DEBUG; i++)
         metric_set(NUMBER_LOG_LINES, (double)log_lines((enum log_severity)i),
                    LABELS(view_of(log_severity_names[i])));
@@ -163,8 +155,7 @@ static void on_lag(void *owner)
     alarm_set(exporter->lag, LAG_MS);
 }
 
-/* ------------------------------------------------------------- the executor
- */
+/* ------------------------------------------------------------ the executor */
 
 static void on_numbers(void *owner, const struct frame *frame)
 {
@@ -210,8 +201,7 @@ static bool has_fresh_numbers(const struct exporter *exporter)
     return exporter->executor.len > 0 && now - exporter->told_ms < STALE_MS;
 }
 
-/* -------------------------------------------------------------------- pages
- */
+/* ------------------------------------------------------------------- pages */
 
 static void write_metrics(void *owner, struct buf *out)
 {
@@ -245,8 +235,7 @@ static bool is_ready(void *owner, struct buf *why)
     return false;
 }
 
-/* --------------------------------------------------------------------- life
- */
+/* -------------------------------------------------------------------- life */
 
 static void learn_queues(const struct consumer *consumer)
 {
@@ -267,7 +256,6 @@ void exporter_learn(const struct consumer *consumer)
     const struct catalog *catalog = &consumer->toolset->catalog;
     for (size_t i = 0; i < endpoints->count; i++)
         metrics_allow("endpoint", view_of(endpoints->items[i]->name));
-    metrics_allow("tool", VIEW(TOOL_PYTHON));
     for (size_t i = 0; i < catalog->count; i++)
         metrics_allow("tool", view_of(catalog->items[i]->name));
 }

@@ -4,7 +4,7 @@
  *   live   its loop runs: it answers. Redis is never asked, or all consumers
  *          would be started anew when Redis is away.
  *   ready  it has taken jobs, or would if there were any: it serves, Redis
- * gives it jobs of each partition, and its executor is there.
+ *          gives it jobs of each partition, and its executor is there.
  *
  * Numbers of the executor, which has no network, are shown beside our own: they
  * are asked for every ten seconds. */

@@ -72,8 +72,6 @@ static const char *const reasons[] = { "none",
 static const char *const hand_backs[] = { "drain",    "executor", "session",
                                           "approval", "retry",    "backoff",
                                           "budget",   "endpoint", NULL };
-static const char *const steps[] = { "model", "tool", "session", "store",
-                                     NULL };
 static const char *const slot_states[] = { "busy", "free", NULL };
 static const char *const functions[] = {
     "journal", "event",         "spend",        "finish", "release",
@@ -85,7 +83,6 @@ static const char *const error_classes[] = {
     "connect", "timeout", "lost",  "readonly",   "oom",
     "loading", "noperm",  "moved", "nofunction", NULL
 };
-static const char *const link_states[] = { "up", "down", NULL };
 static const char *const request_outcomes[] = { "ok",         "rate_limited",
                                                 "overloaded", "timeout",
                                                 "cut",        "refused",
@@ -94,10 +91,6 @@ static const char *const token_kinds[] = { "input",      "output",
                                            "cache_read", "cache_write",
                                            "estimated",  NULL };
 static const char *const call_outcomes[] = { "ok", "error", "refused", NULL };
-static const char *const limits[] = {
-    "turns", "tokens", "cost", "tenant_tokens", "tenant_cost", "deadline", NULL
-};
-
 static const char *const span_outcomes[] = { "sent", "dropped", "refused",
                                              NULL };
 
@@ -141,9 +134,9 @@ const struct metric consumer_numbers[CONSUMER_NUMBERS] = {
         of_jobs, { "queue", NULL }),
     [NUMBER_JOB_DURATION] =
         HISTOGRAM("job_duration_seconds",
-                  "From when this consumer has begun a job until the job's "
-                  "end; what came "
-                  "before a wait in the queue is not in it.",
+                  "From when a job was due, by its submit or not_before, "
+                  "until its end: the wait, all attempts, and what is between "
+                  "them.",
                   of_jobs, { "queue", NULL }, { "outcome", outcomes }),
     [NUMBER_JOBS_HANDED_BACK] = COUNTER(
         "jobs_handed_back_total",
@@ -152,11 +145,6 @@ const struct metric consumer_numbers[CONSUMER_NUMBERS] = {
         "session; "
         "or to wait for an approval, a retry, a budget or an endpoint.",
         { "reason", hand_backs }),
-    [NUMBER_STEPS_RETRIED] = COUNTER(
-        "steps_retried_total",
-        "Steps that have failed and are tried again; store: Redis could not "
-        "take a write just then.",
-        { "step", steps }),
     [NUMBER_SLOTS] =
         GAUGE("slots", "Slots of this consumer.", { "state", slot_states }),
     [NUMBER_LEASES_LOST] = COUNTER("leases_lost_total",
@@ -196,8 +184,6 @@ const struct metric consumer_numbers[CONSUMER_NUMBERS] = {
         "in "
         "time.",
         { "class", error_classes }),
-    [NUMBER_REDIS_CONNECTIONS] = GAUGE(
-        "redis_connections", "Connections to Redis.", { "state", link_states }),
     [NUMBER_MODEL_REQUESTS] = COUNTER(
         "model_requests_total",
         "Requests to models that have ended, but for those that were given up.",
@@ -235,16 +221,12 @@ const struct metric consumer_numbers[CONSUMER_NUMBERS] = {
                                    { "endpoint", NULL }),
     [NUMBER_TOOL_CALLS] =
         COUNTER("tool_calls_total",
-                "Calls of tools, by models and by code; refused: not made.",
+                "Calls of tools, by models and by code; refused: not made. "
+                "Python is not among them: see cells_total.",
                 { "tool", NULL }, { "outcome", call_outcomes }),
     [NUMBER_TOOL_TIME] = HISTOGRAM(
         "tool_seconds", "How long calls of tools took that were made.", of_jobs,
         { "tool", NULL }),
-    [NUMBER_LIMITS_HIT] = COUNTER(
-        "limits_hit_total",
-        "Jobs that ended at a limit of their own; and requests to models that "
-        "the tenant's budget did not allow, or not yet.",
-        { "limit", limits }),
     [NUMBER_SPANS] = COUNTER(
         "spans_total",
         "Spans of traces that the collector took, that were left out, that it "

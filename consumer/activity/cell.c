@@ -19,8 +19,6 @@
 
 #include "consumer/activity/tool_calls.h"
 #include "consumer/conversation/observation.h"
-#include "consumer/conversation/tools.h"
-#include "consumer/numbers.h"
 #include "consumer/output/output.h"
 #include "consumer/python/record.h"
 #include "schemas/message/limits.h"
@@ -332,20 +330,6 @@ static enum pace step_collected(void *owner)
 
 /* -------------------------------------------------------------- recording */
 
-static void count_cell(const struct cell_activity *cell, uint64_t ms)
-{
-    bool ran = cell->output.ended;
-    int status = cell->output.cell.status;
-    bool well = status == CELL_OK || status == CELL_EXIT;
-    metric_add(NUMBER_TOOL_CALLS, 1,
-               LABELS(VIEW(TOOL_PYTHON), !ran   ? VIEW("refused")
-                                         : well ? VIEW("ok")
-                                                : VIEW("error")));
-    if (ran)
-        metric_observe(NUMBER_TOOL_TIME, (double)ms / 1000,
-                       LABELS(VIEW(TOOL_PYTHON)));
-}
-
 static enum pace enter_recording(void *owner)
 {
     struct cell_activity *cell = owner;
@@ -358,7 +342,6 @@ static enum pace enter_recording(void *owner)
     data.state = view_of(ran ? cell_state_names[ended->state] : "kept");
     data.ms = ran ? attempt_now_ms(attempt) - cell->asked_ms : 0;
     data.item = item_of(cell);
-    count_cell(cell, data.ms);
     struct journal_entry entry = { &cell->record, NULL, "tool.completed",
                                    &data };
     journal_write(&attempt->journal, &entry, on_journaled, cell);

@@ -5,7 +5,6 @@
  */
 #include "consumer/activity/model_turn.h"
 #include "consumer/conversation/window.h"
-#include "consumer/numbers.h"
 
 struct spend spend_reserve(const struct model_turn *turn)
 {
@@ -71,7 +70,6 @@ static void say_bar(const struct spend_bar *bar, const struct model_turn *turn,
                     struct err *err)
 {
     bool money = view_is(bar->setting, "tenant_cost");
-    metric_add(NUMBER_LIMITS_HIT, 1, LABELS(bar->setting));
     struct view tenant = names_or_default(turn->activity.attempt->job.tenant);
     const struct budget_plan *plan = &turn->plan.bounds;
     struct price_text limit = budget_amount(money, bar->limit),

@@ -204,8 +204,7 @@ static void count_request(const struct model_turn *turn,
         metric_observe(NUMBER_MODEL_REQUEST, took_s, LABELS(endpoint));
 }
 
-/* ----------------------------------------------------------- what came of it
- */
+/* --------------------------------------------------------- what came of it */
 
 /* The reply is gone after this call: so its record is composed at once, and
  * written in RECORDING. */

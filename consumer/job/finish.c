@@ -1,7 +1,5 @@
 /* finish.c - an attempt's end: the session saved and the result written, or the
  * job put back into its queue. */
-#include <string.h>
-
 #include "consumer/activity/recall.h"
 #include "consumer/blob.h"
 #include "consumer/job/attempt.h"
@@ -183,24 +181,15 @@ enum pace enter_finishing(void *owner)
 
 static void count_end(const struct attempt *attempt)
 {
-    static const char *const limits[][2] = {
-        { "turn_limit", "turns" },
-        { "token_limit", "tokens" },
-        { "cost_limit", "cost" },
-        { "deadline_exceeded", "deadline" },
-    };
-    const struct origin *origin = &attempt->origin;
-    const char *code = attempt->ending.why.code;
-    struct view queue = origin->facts.queue;
-    struct view outcome = view_of(job_state_names[attempt->ending.status]);
-    uint64_t ms = attempt_now_ms(attempt) - origin->started_ms;
+    const struct job_outcome *ending = &attempt->ending;
+    const char *code = ending->why.code;
+    uint64_t ms = attempt_due_ms(attempt, ending->total_ms);
+    struct view queue = attempt->origin.facts.queue;
+    struct view outcome = view_of(job_state_names[ending->status]);
     metric_add(NUMBER_JOBS_FINISHED, 1,
                LABELS(queue, outcome, view_of(*code ? code : "none")));
     metric_observe(NUMBER_JOB_DURATION, (double)ms / 1000,
                    LABELS(queue, outcome));
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-        if (strcmp(code, limits[i][0]) == 0)
-            metric_add(NUMBER_LIMITS_HIT, 1, LABELS(view_of(limits[i][1])));
 }
 
 enum pace step_finished(void *owner)

@@ -535,14 +535,19 @@ static void on_earlier(void *owner, const redisReply *reply,
     attempt_stop(attempt, STOP_FAULT);
 }
 
+uint64_t attempt_due_ms(const struct attempt *attempt, uint64_t since_submit)
+{
+    const struct origin *origin = &attempt->origin;
+    uint64_t submitted_at = origin->facts.now - origin->queued_ms;
+    uint64_t delay_ms = since(attempt->job.not_before, submitted_at);
+    return since_submit > delay_ms ? since_submit - delay_ms : 0;
+}
+
 /* A job that was handed back before its first record counts once more. */
 static void count_wait(const struct attempt *attempt)
 {
     const struct origin *origin = &attempt->origin;
-    uint64_t due_ms = since(origin->facts.now, attempt->job.not_before);
-    bool is_scheduled = attempt->job.not_before > 0;
-    uint64_t wait_ms =
-        is_scheduled && due_ms < origin->queued_ms ? due_ms : origin->queued_ms;
+    uint64_t wait_ms = attempt_due_ms(attempt, origin->queued_ms);
     if (origin->number == 1 && origin->record_count == 0)
         metric_observe(NUMBER_JOB_WAIT, (double)wait_ms / 1000,
                        LABELS(origin->facts.queue));

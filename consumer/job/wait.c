@@ -6,7 +6,6 @@
 
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/tools.h"
-#include "consumer/numbers.h"
 #include "schemas/service/log.h"
 
 enum { MOST_WAIT_MS = 30 * 1000 }; /* of our own; others may ask for more */
@@ -68,20 +67,6 @@ static bool is_long(const struct attempt *attempt)
     return attempt->retries.wait_ms > attempt->consumer->settings.retry.hold_ms;
 }
 
-/* Error codes begin with what they are about (schemas/MESSAGES.md). */
-static void count_retry(const struct err *why)
-{
-    struct view code = view_of(why->code);
-    bool is_session = view_starts(code, "session_") ||
-                      view_starts(code, "executor_") ||
-                      view_is(code, "no_interpreter");
-    metric_add(NUMBER_STEPS_RETRIED, 1,
-               LABELS(view_starts(code, "model_")  ? VIEW("model")
-                      : view_starts(code, "tool_") ? VIEW("tool")
-                      : is_session                 ? VIEW("session")
-                                                   : code));
-}
-
 enum delay wait_retry(struct attempt *attempt, const struct err *why,
                       uint64_t least_ms)
 {
@@ -97,7 +82,6 @@ enum delay wait_retry(struct attempt *attempt, const struct err *why,
     if (!may_try_again(attempt, why, retries->tries))
         return DELAY_NONE;
     log_wait(attempt, why);
-    count_retry(why);
     return is_long(attempt) ? DELAY_IN_QUEUE : DELAY_HERE;
 }
 

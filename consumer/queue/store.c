@@ -190,7 +190,6 @@ static void store_settle(struct write *write, const redisReply *reply,
             return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else another write has logged it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
-        metric_add(NUMBER_STEPS_RETRIED, 1, LABELS(VIEW("store")));
         retry_later(write->control);
         return;
     }

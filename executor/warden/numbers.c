@@ -11,7 +11,6 @@ static const char *const outcomes[] = { "ok",          "error",  "exit",
                                         "interrupted", NULL };
 static const char *const reasons[] = { "timeout",     "memory",  "crashed",
                                        "interrupted", "between", NULL };
-static const char *const denials[] = { "memory", NULL };
 static const char *const walls[] = { "box",         "seccomp",   "landlock",
                                      "watchdog",    "memory",    "processes",
                                      "cpu",         "own_users", "own_files",
@@ -49,13 +48,6 @@ const struct metric warden_numbers[WARDEN_NUMBERS] = {
                            "what had become of the cell; between: none ran.",
                            { { "reason", reasons } },
                            .is_whole = true },
-    [NUMBER_DENIALS] = { "sandbox_denials_total",
-                         METRIC_COUNTER,
-                         "Interpreters that were killed at a wall. What the "
-                         "kernel refuses to code without a word to the warden "
-                         "(seccomp, files, processes, network) is not known.",
-                         { { "wall", denials } },
-                         .is_whole = true },
     [NUMBER_WALLS] = { "wall_up",
                        METRIC_GAUGE,
                        "1: boxes have that wall; 0: not on this host, or not "

@@ -14,7 +14,6 @@ enum warden_number {
     NUMBER_CELLS,
     NUMBER_CELL_TIME,
     NUMBER_ROLLBACKS,
-    NUMBER_DENIALS,
     NUMBER_WALLS,
     WARDEN_NUMBERS,
 };

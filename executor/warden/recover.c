@@ -214,8 +214,6 @@ static const char *blame_of(const struct session *session)
 enum pace session_kill(struct session *session)
 {
     session->blame = blame_of(session);
-    if (session->flags.memory)
-        metric_add(NUMBER_DENIALS, 1, LABELS(VIEW("memory")));
     session->flags.swept = false;
     session_enter(session, SESSION_KILLING);
     interpreter_freeze(session->interpreter);

@@ -190,8 +190,7 @@ void metric_observe(int id, double value, struct metric_labels labels)
     numbers[count + 1] += value;
 }
 
-/* -------------------------------------------------------------------- tables
- */
+/* ------------------------------------------------------------------ tables */
 
 /* All combinations of values that are named, without "other". */
 static void touch_whole(size_t id)
@@ -317,8 +316,7 @@ bool metrics_has(struct view name)
     return false;
 }
 
-/* ---------------------------------------------------------------------- text
- */
+/* -------------------------------------------------------------------- text */
 
 static void write_number(struct buf *out, double value)
 {

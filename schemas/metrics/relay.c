@@ -88,8 +88,7 @@ static bool is_number(struct view text)
     return good && digits > 0;
 }
 
-/* -------------------------------------------------------------------- lines
- */
+/* ------------------------------------------------------------------- lines */
 
 static bool read_help(struct relay *relay, struct view line)
 {

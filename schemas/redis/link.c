@@ -26,7 +26,6 @@ enum { STEADY_MS = 10000 }; /* ready for so long: back-off begins anew */
 
 /* Of the process. */
 static const struct link_observer *observer;
-static size_t open_links, ready_links;
 
 enum link_state {
     LINK_CLOSED,
@@ -114,9 +113,7 @@ static void link_run(struct link *link);
 static void link_enter(struct link *link, enum link_state state,
                        uint64_t limit_ms)
 {
-    ready_links -= link->machine.state == LINK_READY;
     machine_go(&link->machine, state);
-    ready_links += state == LINK_READY;
     link->entered = uv_now(link->loop);
     link->deadline = limit_ms == NEVER ? NEVER : link->entered + limit_ms;
 }
@@ -302,12 +299,6 @@ static void push(struct link *link, const redisReply *reply)
 void links_observe(const struct link_observer *observing)
 {
     observer = observing;
-}
-
-void links_totals(size_t *open, size_t *ready)
-{
-    *open = open_links;
-    *ready = ready_links;
 }
 
 static void observe_call(struct pending_reply *call,
@@ -622,7 +613,6 @@ struct link *link_new(uv_loop_t *loop, const struct address *address,
 
 void link_open(struct link *link)
 {
-    open_links += !link->wanted;
     link->wanted = true;
     soon(link);
 }
@@ -688,7 +678,6 @@ void link_switch(struct link *link, const struct node *master)
 
 void link_free(struct link *link, void (*closed)(void *owner), void *owner)
 {
-    open_links -= link->wanted;
     link->freeing = true;
     link->closed = closed;
     link->closed_owner = owner;

@@ -65,8 +65,6 @@ struct link_observer {
 };
 /* Borrowed. NULL: nobody. */
 void links_observe(const struct link_observer *observer);
-/* Links of the process that are open, and those of them that are ready. */
-void links_totals(size_t *open, size_t *ready);
 
 /* Copies the address and the role. slot: of all keys that will be asked for
  * (slot.h). role appears in CLIENT LIST. Freed by link_free(). */

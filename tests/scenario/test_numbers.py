@@ -16,7 +16,6 @@ from servers import wait_until
 from stack import Stack, call_of
 from warden import Warden
 
-PYTHON = "execute_python_code"
 FORTUNE = {"name": "fortune", "id": "c1", "index": 0, "arguments": "{}"}
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
 SCRIPT = [
@@ -96,7 +95,6 @@ def check_jobs(numbers, results):
     assert numbers["job_wait_seconds_count", "default"] == len(results)
     for outcome, count in Counter(result["status"] for result in results).items():
         assert numbers["job_duration_seconds_count", outcome, "default"] == count, outcome
-    assert numbers["limits_hit_total", "turns"] == numbers["limits_hit_total", "deadline"] == 1
 
 
 def check_models(numbers, results, counts):
@@ -105,7 +103,6 @@ def check_models(numbers, results, counts):
     assert asked["rate_limited"] == asked["error"] == 1 < asked["ok"], asked
     assert numbers["model_request_seconds_count", "default"] == asked["ok"]
     assert numbers["model_first_token_seconds_count", "default"] == asked["ok"]
-    assert positive(numbers, "steps_retried_total") == {("model",): 1}
     usage = Counter()
     for result in results[:-STOPPED]:  # results count what these may have cost
         usage.update({k: v for k, v in result.get("usage", {}).items() if isinstance(v, int)})
@@ -123,12 +120,9 @@ def test_the_numbers_are_what_happened(stack):
     check_jobs(numbers, results)
     check_models(numbers, results, stack.model.counts())
 
-    calls = positive(numbers, "tool_calls_total")
-    assert calls == {("ok", PYTHON): 4, ("error", PYTHON): 3, ("refused", "other"): 1}
-    assert numbers["tool_seconds_count", PYTHON] == 7
+    assert positive(numbers, "tool_calls_total") == {("refused", "other"): 1}
     assert numbers["slots", "free"] == 7
     assert before <= numbers["last_take_timestamp_seconds",] <= time.time()
-    assert numbers["redis_connections", "down"] == 0 < numbers["redis_connections", "up"]
     for kind in ("take", "write", "read"):
         assert numbers["redis_call_seconds_count", kind] > 0, kind
     for family in ("redis_errors_total", "leases_lost_total", "writes_fenced_total"):
@@ -154,6 +148,20 @@ def test_the_executors_numbers_are_what_happened(stack):
     assert numbers["sessions", "busy"] == 0
     walls = numbers.of("wall_up")
     assert walls["seccomp",] == 1 and set(walls.values()) <= {0, 1} and len(walls) == 10
+
+
+def test_a_job_lasts_from_when_it_is_due(stack):
+    consumer = counted(stack)
+    due_at = int(time.time() * 1000) + 1000
+    job = stack.submit(prompt="hello", not_before=due_at)
+    result, submitted_at = stack.result(job), int(stack.facts(job)["submitted_at"])
+    wait_until(lambda: total(scrape(consumer.port), "jobs_finished_total") == 1, what="its end")
+    numbers = scrape(consumer.port)
+    asleep_ms = due_at - submitted_at
+    waited = (result["timings"]["queued"] - asleep_ms) / 1000
+    assert numbers["job_wait_seconds_sum", "default"] == pytest.approx(waited)
+    lasted = (result["timings"]["total"] - asleep_ms) / 1000
+    assert numbers["job_duration_seconds_sum", "completed", "default"] == pytest.approx(lasted)
 
 
 def test_a_drain_hands_jobs_back_and_they_are_counted_where_they_go_on(stack):
@@ -201,6 +209,7 @@ def test_what_redis_refuses_is_counted_by_class(stack):
     wait_until(
         lambda: scrape(consumer.port)["redis_errors_total", "nofunction"] > 0, what="no function"
     )
+    wait_until(stack.db.function_list, what="functions again")
     wait_until(lambda: ask(consumer.port, "/readyz")[0] == 200, what="ready again")
     assert stack.run(kind="code", cells=["1"])["status"] == "completed"
     errors = positive(scrape(consumer.port), "redis_errors_total")
