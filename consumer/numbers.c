@@ -105,8 +105,7 @@ static const char *const span_outcomes[] = { "sent", "dropped", "refused",
     }
 #define HISTOGRAM(name, help, bounds, ...)                                     \
     {                                                                          \
-        name, METRIC_HISTOGRAM, help, { __VA_ARGS__ }, .buckets = (bounds),    \
-                                                       .is_whole = true        \
+        name, METRIC_HISTOGRAM, help, { __VA_ARGS__ }, .buckets = (bounds)     \
     }
 
 const struct metric consumer_numbers[CONSUMER_NUMBERS] = {

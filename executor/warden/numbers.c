@@ -29,8 +29,7 @@ const struct metric warden_numbers[WARDEN_NUMBERS] = {
                                "From the request for a new session until it "
                                "was open; cold: no interpreter stood ready.",
                                { { "source", sources } },
-                               .buckets = of_cells,
-                               .is_whole = true },
+                               .buckets = of_cells },
     [NUMBER_CELLS] = { "cells_total",
                        METRIC_COUNTER,
                        "Cells that have ended; a cell that runs again after an "

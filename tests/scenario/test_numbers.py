@@ -178,7 +178,7 @@ def test_a_drain_hands_jobs_back_and_they_are_counted_where_they_go_on(stack):
     numbers = scrape(second.port)
     assert numbers["jobs_started_total", "default"] == 1
     assert positive(numbers, "jobs_finished_total") == {("completed", "default", "none"): 1}
-    assert numbers["job_wait_seconds_count", "default"] == 0  # it was begun before
+    assert ("job_wait_seconds_count", "default") not in numbers  # it was begun before
 
 
 def test_jobs_of_a_dead_consumer_are_reclaimed_and_its_late_writes_refused(stack):
