@@ -20,13 +20,14 @@
 #include "consumer/tools/catalog.h"
 #include "consumer/tools/mcp.h"
 #include "consumer/tools/tool_host.h"
+#include "consumer/trace/tracer.h"
 #include "schemas/http/http.h"
 #include "schemas/message/id.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/names.h"
 
 struct attempt;
-struct exporter;
+struct watch_pages;
 struct fleet;
 struct jobs;
 struct partitions;
@@ -69,8 +70,9 @@ struct consumer {
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
-    struct exporter *exporter; /* NULL: nobody wants to see numbers */
+    struct watch_pages *watch_pages; /* NULL: nobody wants to see numbers */
     struct reloader *reloader;
+    struct tracer *tracer; /* NULL: traces are off */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

@@ -7,7 +7,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "consumer/exporter.h"
 #include "consumer/job/attempt.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
@@ -15,6 +14,7 @@
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
 #include "consumer/tools/reader.h"
+#include "consumer/watch_pages.h"
 #include "schemas/redis/sentinel.h"
 #include "schemas/service/log.h"
 #include "schemas/service/reloader.h"
@@ -123,7 +123,7 @@ static void on_reloaded(void *owner)
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
-    exporter_learn(consumer);
+    watch_pages_learn(consumer);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
     watch_models(consumer);
 }
@@ -135,6 +135,14 @@ static void reload(struct consumer *consumer)
     reloader_run(consumer->reloader);
 }
 
+/* The last spans have been sent. */
+static void on_traced(void *owner)
+{
+    struct consumer *consumer = owner;
+    consumer->tracer = NULL;
+    http_free(consumer->http, NULL, NULL);
+}
+
 static void consumer_leave(struct consumer *consumer)
 {
     log_line("exit", "{s:s}", "name", consumer->name);
@@ -142,15 +150,15 @@ static void consumer_leave(struct consumer *consumer)
         consumer->jobs->on_lost(consumer, i);
     struct partitions *partitions = consumer->partitions;
     consumer->partitions = NULL;
-    exporter_close(consumer->exporter);
+    watch_pages_close(consumer->watch_pages);
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
     reloader_free(consumer->reloader);
-    http_free(consumer->http, NULL, NULL);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
     sentinel_free(consumer->sentinel);
     service_free(consumer->service);
+    tracer_leave(consumer->tracer, on_traced, consumer);
 }
 
 static void on_redis_ready(void *owner)
@@ -204,7 +212,7 @@ static void on_executor_state(void *owner)
 {
     struct consumer *consumer = owner;
     struct executor_absence absence;
-    exporter_heed_executor(consumer->exporter);
+    watch_pages_heed_executor(consumer->watch_pages);
     if (executor_is_away(consumer->executor, &absence)) {
         log_line("claim.held", "{s:s, s:s, s:s, s:I}", "why",
                  "the executor is away", "reason", absence.word, "path",
@@ -229,7 +237,7 @@ static bool equip(struct consumer *consumer, struct err *err)
         return false;
     toolset_drop(consumer->toolset);
     consumer->toolset = toolset;
-    exporter_learn(consumer);
+    watch_pages_learn(consumer);
     return toolset_approve(toolset, consumer->settings.approval.tools,
                            consumer->mcp, err);
 }
@@ -308,7 +316,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
         !catalog_load(&consumer->catalog, settings->tools.file, err) ||
         !mcp_load(consumer->mcp, settings->tools.file, err) ||
         !equip(consumer, err) ||
-        !exporter_open(consumer, &consumer->exporter, err))
+        !watch_pages_open(consumer, &consumer->watch_pages, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);
@@ -317,6 +325,8 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
     consumer->tool_host.cache = cache_new(settings->search.cache_bytes);
     if (!consumer->slots || !consumer->http)
         abort();
+    consumer->tracer = tracer_new(consumer->loop, consumer->http,
+                                  &settings->trace, consumer->name);
     return true;
 }
 

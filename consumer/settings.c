@@ -6,6 +6,7 @@
 #include "consumer/consumer.h"
 #include "consumer/conversation/links.h"
 #include "consumer/conversation/request_image.h"
+#include "consumer/trace/otlp.h"
 #include "schemas/message/limits.h"
 #include "schemas/redis/durability.h"
 #include "schemas/redis/names.h"
@@ -514,6 +515,77 @@ static const struct setting rows[] = {
       .max = UINT64_C(1) << 30,
       .normal = "4M",
       .about = "The most bytes of cached results; 0: none." },
+
+    { .name = "otlp-endpoint",
+      .group = "Traces",
+      .variable = "OTEL_EXPORTER_OTLP_ENDPOINT",
+      .type = SETTING_TEXT,
+      .offset = AT(trace.endpoint),
+      .normal = "",
+      .normally = "none, there are no traces",
+      .value = "URL",
+      .check = otlp_check_url,
+      .about =
+          "The OpenTelemetry collector that gets traces, by OTLP over HTTP "
+          "in JSON: http://127.0.0.1:4318; /v1/traces is added." },
+    { .name = "otlp-traces-endpoint",
+      .variable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+      .type = SETTING_TEXT,
+      .offset = AT(trace.traces_endpoint),
+      .normal = "",
+      .value = "URL",
+      .check = otlp_check_url,
+      .about = "The same for traces alone; nothing is added." },
+    { .name = "otlp-headers",
+      .variable = "OTEL_EXPORTER_OTLP_HEADERS",
+      .type = SETTING_SECRET,
+      .offset = AT(trace.headers),
+      .normal = "",
+      .check = otlp_check_headers,
+      .about = "Headers of requests to the collector: NAME=VALUE,NAME=VALUE, "
+               "with %XX for characters such as a comma." },
+    { .name = "otlp-timeout",
+      .variable = "OTEL_EXPORTER_OTLP_TIMEOUT",
+      .type = SETTING_NUMBER,
+      .offset = AT(trace.timeout_ms),
+      .min = 1,
+      .max = HOUR_MS,
+      .normal = "10000",
+      .value = "MS",
+      .about = "How long one request to the collector may take, in "
+               "milliseconds. Jobs do not wait for it." },
+    { .name = "service-name",
+      .variable = "OTEL_SERVICE_NAME",
+      .type = SETTING_TEXT,
+      .offset = AT(trace.service),
+      .normal = "",
+      .normally = "quern-consumer",
+      .value = "NAME",
+      .about = "The service.name of the traces." },
+    { .name = "resource-attributes",
+      .variable = "OTEL_RESOURCE_ATTRIBUTES",
+      .type = SETTING_TEXT,
+      .offset = AT(trace.resource),
+      .normal = "",
+      .value = "NAME=VALUE,...",
+      .check = otlp_check_attributes,
+      .about = "What else the traces say of this process: "
+               "deployment.environment.name=production." },
+    { .name = "trace-sample",
+      .type = SETTING_TEXT,
+      .offset = AT(trace.share),
+      .normal = "1",
+      .value = "SHARE",
+      .check = otlp_check_share,
+      .about = "The share of all jobs whose traces are sent, from 0 to 1; what "
+               "a producer's traceparent says does not change it." },
+    { .name = "trace-content",
+      .type = SETTING_SWITCH,
+      .offset = AT(trace.content),
+      .normal = "off",
+      .about =
+          "Traces have messages, arguments and results of tools, too, each "
+          "up to 8 KiB." },
 };
 
 const struct setting_table settings_table = {

@@ -86,6 +86,17 @@ struct session_settings {
     uint64_t history_bytes; /* of what was said in a session; 0: none is kept */
 };
 
+struct trace_settings {    /* see trace/otlp.h */
+    char *endpoint;        /* a base; "": none */
+    char *traces_endpoint; /* the whole URL; "": none */
+    char *headers;         /* k=v,k=v; secret */
+    uint64_t timeout_ms;   /* of a request */
+    char *service;         /* its name; "": the resource's, or quern-consumer */
+    char *resource;        /* k=v,k=v */
+    char *share;           /* of all traces, 0 to 1 */
+    bool content;
+};
+
 struct consumer_settings {
     struct redis_settings redis;
     struct endpoint_settings endpoint;
@@ -96,6 +107,7 @@ struct consumer_settings {
     struct retry_settings retry;
     struct result_settings result;
     struct session_settings session;
+    struct trace_settings trace;
 
     char *queues;  /* comma-separated, the most urgent first */
     char *name;    /* of this consumer; made up when empty */

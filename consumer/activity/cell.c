@@ -46,6 +46,9 @@ struct cell_activity {
     struct output output;
     struct tool_uses uses; /* tools that its code calls, and that go on */
     struct buf record;     /* of its result, encoded */
+    /* The call of the model, which has run within it; and the run. Of kind code
+     * there is no call. */
+    struct work_span tool, run;
 };
 
 static struct record record_of(const struct cell_activity *cell, int kind)
@@ -55,11 +58,32 @@ static struct record record_of(const struct cell_activity *cell, int kind)
     return (struct record){
         .kind = kind,
         .attempt = attempt->origin.number,
+        .span = view_of(attempt->spans.digits),
         .turn = attempt->conversation.turn,
         .call = view_of(call->id),
         .call_id = view_head(view_of(call->call_id), MAX_NAME_BYTES),
         .tool = view_head(view_of(call->tool), MAX_NAME_BYTES),
     };
+}
+
+/* What has come of the call, as a span. failure: a code; empty: all is well. */
+static void tell_call(struct cell_activity *cell, struct view result,
+                      struct view failure)
+{
+    const struct tool_told told = {
+        .name = VIEW(TOOL_PYTHON),
+        .call = view_of(cell->call->call_id),
+        .arguments = buf_view(&cell->code),
+        .result = result,
+        .failure = failure,
+    };
+    spans_tool(cell->activity.attempt, &cell->tool, &told);
+}
+
+static void tell_run(struct cell_activity *cell, const struct err *why)
+{
+    const struct cell *ended = cell->output.ended ? &cell->output.cell : NULL;
+    spans_cell(cell->activity.attempt, &cell->run, ended, ended ? NULL : why);
 }
 
 /* The number of the call's item, which begins now if it has not yet. */
@@ -83,6 +107,7 @@ static enum pace cell_refuse(struct cell_activity *cell, enum ruling ruling,
     struct err err;
     buf_init(&text, MAX_RECORD_BYTES);
     decide_refusal(cell->call, ruling, why, &text);
+    tell_call(cell, buf_view(&text), VIEW("refused"));
     record.observation = buf_view(&text);
     record.failed = true;
     record.brake = ruling == RULING_FORBID ? BRAKED_FORBID : BRAKED_NOT;
@@ -242,6 +267,7 @@ static void on_cell(void *owner, const struct cell *ended, uint64_t displays,
     struct cell_activity *cell = owner;
     output_cell(&cell->output, ended, displays, files, emptied);
     tool_uses_drop(&cell->uses);
+    tell_run(cell, NULL);
 }
 
 static void begin_output(struct cell_activity *cell)
@@ -273,13 +299,20 @@ static enum pace enter_running(void *owner)
     request.cell = &events;
     request.owner = cell;
     cell->asked_ms = attempt_now_ms(attempt);
+    spans_prepare(attempt, &cell->run,
+                  cell->tool.span.id != 0 ? cell->tool.span.id
+                                          : spans_parent(attempt));
+    spans_start(&cell->run);
+    cell->uses.parent = cell->run.span.id;
     return activity_request(&cell->activity, &request);
 }
 
 static enum pace step_ran(void *owner)
 {
-    struct activity *activity = owner;
+    struct cell_activity *cell = owner;
+    struct activity *activity = &cell->activity;
     enum pace pace = WAIT;
+    tell_run(cell, session_fault(activity->attempt->session));
     return activity_is_granted(activity, &pace)
                ? machine_go(&activity->machine, COLLECTING)
                : pace;
@@ -298,6 +331,10 @@ static enum pace compose_result(struct cell_activity *cell)
     output_record(&cell->output, buf_view(&cell->code), &record);
     record.ms = attempt_now_ms(attempt) - cell->asked_ms;
     observation_write(&text, &record);
+    tell_call(cell, buf_view(&text),
+              record.cell.status == CELL_OK
+                  ? VIEW("")
+                  : view_of(cell_status_names[record.cell.status]));
     if (attempt->job.kind != JOB_CODE)
         record.observation = buf_view(&text);
     if (decide_hint(conversation, conversation->result_count, &terms,
@@ -374,10 +411,13 @@ static bool cell_stop(struct activity *activity, enum stop_reason stop)
 static void cell_free(struct activity *activity)
 {
     struct cell_activity *cell = (struct cell_activity *)activity;
+    const struct err *why = spans_given_up(activity->attempt);
+    tool_uses_drop(&cell->uses);
+    tell_run(cell, why);
+    tell_call(cell, VIEW(""), view_of(why->code));
     journal_forget(&activity->attempt->journal, cell);
     /* Else the session would tell this activity what comes of the cell. */
     session_abandon(activity->attempt->session);
-    tool_uses_drop(&cell->uses);
     output_finish(&cell->output);
     buf_finish(&cell->code);
     buf_finish(&cell->record);
@@ -429,4 +469,8 @@ void cell_start(struct attempt *attempt)
     cell->call = conversation_call(&attempt->conversation);
     code_calls_init(&cell->uses, &cell->activity);
     activity_init(&cell->activity, &kind, attempt);
+    if (attempt->job.kind != JOB_CONVERSATION)
+        return;
+    spans_prepare(attempt, &cell->tool, spans_parent(attempt));
+    spans_start(&cell->tool);
 }

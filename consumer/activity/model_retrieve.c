@@ -32,6 +32,7 @@ struct reply_retrieval {
     uint64_t pause_ms; /* before the next question */
     uint64_t tries;    /* attempt->retries.tries then: of the request itself */
     unsigned int away; /* how often the endpoint could not be asked */
+    struct work_span fetch; /* the question that goes on */
 };
 
 static struct view id_of(const struct reply_retrieval *retrieval)
@@ -52,11 +53,33 @@ static struct reply_retrieval *retrieve_remember(struct model_turn *turn,
     return retrieval;
 }
 
+/* What has come of a question, as a span. All NULL: it is given up. That the
+ * reply is still being made is no failure. */
+static void tell_fetch(struct model_turn *turn, const struct model_reply *reply,
+                       const struct model_failure *failure)
+{
+    struct attempt *attempt = turn->activity.attempt;
+    struct reply_retrieval *retrieval = turn->retrieval;
+    struct chat_told told = { .endpoint = attempt->endpoint, .fetched = true };
+    if (reply) {
+        told.finish_reason = reply->finish_reason;
+        told.message = reply->message;
+    } else if (!failure) {
+        told.why = spans_given_up(attempt);
+    } else {
+        bool unfinished = retrieval->what == RETRIEVED_UNFINISHED;
+        told.why = unfinished ? NULL : &failure->why;
+        told.http_status = unfinished ? 0 : failure->http_status;
+    }
+    spans_chat(attempt, &retrieval->fetch, &told);
+}
+
 void retrieve_stop(struct model_turn *turn)
 {
     struct reply_retrieval *retrieval = turn->retrieval;
     if (!retrieval)
         return;
+    tell_fetch(turn, NULL, NULL);
     retrieval_free(retrieval->running);
     retrieval->running = NULL;
 }
@@ -82,9 +105,9 @@ void retrieve_forget(struct model_turn *turn)
 void retrieve_cancel(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
-    const struct trace trace = job_trace(&attempt->job);
     if (!turn->retrieval)
         return;
+    const struct trace trace = spans_trace(attempt, &turn->retrieval->fetch);
     retrieval_cancel(attempt->consumer->http, attempt->endpoint,
                      id_of(turn->retrieval), &trace);
     retrieve_forget(turn);
@@ -101,6 +124,7 @@ void retrieve_keep(struct model_turn *turn, struct view id)
     struct record record = {
         .kind = RECORD_MODEL_SENT,
         .attempt = attempt->origin.number,
+        .span = view_of(attempt->spans.digits),
         .turn = attempt->conversation.turn + 1,
         .purpose = turn_summarises(turn) ? PURPOSE_SUMMARY : PURPOSE_TURN,
         .model = view_of(attempt->endpoint->name),
@@ -219,6 +243,7 @@ static void on_done(void *owner, enum retrieval_outcome what,
     retrieval->what = what;
     if (failure)
         retrieval->failure = *failure;
+    tell_fetch(turn, reply, failure);
     tell_endpoint(turn, what, failure);
     log_job_line(ATTEMPT_LOG(attempt), "model.retrieved", "{s:s, s:s, s:s}",
                  "model", attempt->endpoint->name, "reply",
@@ -259,7 +284,7 @@ static enum pace ask_later(struct model_turn *turn)
 {
     struct attempt *attempt = turn->activity.attempt;
     struct reply_retrieval *retrieval = turn->retrieval;
-    const struct trace trace = job_trace(&attempt->job);
+    const struct trace trace = spans_trace(attempt, &retrieval->fetch);
     uint64_t waited_ms = attempt_now_ms(attempt) - retrieval->since_ms;
     if (waited_ms >= patience_ms(turn)) {
         retrieval_cancel(attempt->consumer->http, attempt->endpoint,
@@ -300,7 +325,6 @@ static void fetch(struct model_turn *turn)
         .on_text = on_text, .on_reasoning = on_reasoning, .on_done = on_done
     };
     struct attempt *attempt = turn->activity.attempt;
-    const struct trace trace = job_trace(&attempt->job);
     struct reply_retrieval *retrieval = turn->retrieval;
     if (retrieval->since_ms == 0) {
         retrieval->since_ms = attempt_now_ms(attempt);
@@ -310,6 +334,9 @@ static void fetch(struct model_turn *turn)
         attempt->retries.tries = 0;
     }
     retrieve_stop(turn);
+    spans_prepare(attempt, &retrieval->fetch, spans_parent(attempt));
+    spans_start(&retrieval->fetch);
+    const struct trace trace = spans_trace(attempt, &retrieval->fetch);
     retrieval->running =
         retrieval_new(attempt->consumer->http, attempt->endpoint,
                       id_of(retrieval), &trace, events, turn);

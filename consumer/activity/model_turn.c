@@ -99,6 +99,7 @@ static void turn_hear(struct model_turn *turn)
     if (turn->heard)
         return;
     turn->heard = true;
+    spans_first(&turn->chat);
     metric_observe(NUMBER_MODEL_FIRST_TOKEN,
                    (double)(attempt_now_ms(attempt) - turn->asked_ms) / 1000,
                    LABELS(view_of(attempt->endpoint->name)));
@@ -125,8 +126,9 @@ static void on_reasoning(void *owner, struct view text)
 
 static void on_call(void *owner, struct view tool)
 {
-    turn_hear(owner);
-    early_session_call(owner, tool);
+    struct model_turn *turn = owner;
+    turn_hear(turn);
+    early_session_call(turn, tool);
 }
 
 /* The item of the reply's text; 0: the reply has none, whatever was streamed:
@@ -219,6 +221,7 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
     struct record record = {
         .kind = RECORD_MODEL_REPLY,
         .attempt = attempt->origin.number,
+        .span = view_of(attempt->spans.digits),
         .turn = next_turn(turn),
         .purpose = purpose_of(turn),
         .message = view_of(message),
@@ -304,9 +307,29 @@ void turn_tell_endpoint(struct model_turn *turn,
     on_wait(turn);
 }
 
+/* What has come of the request, as a span. Both NULL: it is given up. */
+static void tell_chat(struct model_turn *turn, const struct model_reply *reply,
+                      const struct model_failure *failure)
+{
+    struct attempt *attempt = turn->activity.attempt;
+    struct chat_told told = { .endpoint = attempt->endpoint,
+                              .summary = turn_summarises(turn) };
+    if (reply) {
+        told.usage = &reply->usage;
+        told.finish_reason = reply->finish_reason;
+        told.message = reply->message;
+    } else {
+        told.usage = failure ? &failure->usage : NULL;
+        told.why = failure ? &failure->why : spans_given_up(attempt);
+        told.http_status = failure ? failure->http_status : 0;
+    }
+    spans_chat(attempt, &turn->chat, &told);
+}
+
 void turn_drop_call(struct model_turn *turn)
 {
     early_session_end(turn);
+    tell_chat(turn, NULL, NULL);
     model_call_free(turn->call);
     turn->call = NULL;
     retrieve_stop(turn);
@@ -340,6 +363,7 @@ static void on_model_done(void *owner, const struct model_reply *reply,
     struct model_turn *turn = owner;
     early_session_end(turn);
     count_request(turn, failure);
+    tell_chat(turn, reply, failure);
     turn_tell_endpoint(turn, failure);
     turn->failure = (struct model_failure){ 0 };
     if (failure)
@@ -457,6 +481,7 @@ static enum pace enter_refusing(void *owner)
     bool books = turn->then == THEN_JUDGE;
     struct record refusal = { .kind = RECORD_MODEL_INTENT,
                               .attempt = attempt->origin.number,
+                              .span = view_of(attempt->spans.digits),
                               .turn = next_turn(turn),
                               .purpose = purpose_of(turn),
                               .failed = true,
@@ -521,7 +546,10 @@ static bool make_call(struct model_turn *turn, enum ask_kind ask_kind,
     struct model_plan *plan = &turn->plan;
     bool made =
         decide_request(&attempt->conversation, &terms, &context, plan, err);
-    plan->request.trace = job_trace(&attempt->job);
+    spans_prepare(attempt, &turn->chat, spans_parent(attempt));
+    plan->request.trace = spans_trace(attempt, &turn->chat);
+    if (made)
+        spans_messages(attempt, &turn->chat, plan->content.messages);
     if (made)
         turn->call = model_call_new(
             attempt->consumer->http, attempt->endpoint, &plan->request,
@@ -545,6 +573,7 @@ static bool encode_asking(struct model_turn *turn, struct record *record,
     struct err err;
     record->kind = RECORD_MODEL_INTENT;
     record->attempt = attempt->origin.number;
+    record->span = view_of(attempt->spans.digits);
     record->turn = next_turn(turn);
     record->history = conversation->said_of;
     if (record->purpose == PURPOSE_TURN)
@@ -730,6 +759,7 @@ static enum pace request(struct model_turn *turn)
     turn->asked_ms = attempt_now_ms(attempt);
     turn->heard = false;
     turn_count(turn, COUNT_CALLS);
+    spans_start(&turn->chat);
     model_call_start(turn->call);
     return WAIT;
 }
@@ -964,4 +994,5 @@ void model_turn_start(struct attempt *attempt)
     if (!turn)
         abort();
     activity_init(&turn->activity, &kind, attempt);
+    spans_turn(attempt);
 }

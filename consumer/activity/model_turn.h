@@ -96,8 +96,9 @@ struct model_turn {
     uint64_t message_item, reasoning_item; /* of the reply that comes; 0: that
                                               part has not begun */
     struct early_session early_session;
-    uint64_t asked_ms; /* when the request was sent, by the loop's clock */
-    bool heard;        /* something of its reply has come */
+    uint64_t asked_ms;     /* when the request was sent, by the loop's clock */
+    bool heard;            /* something of its reply has come */
+    struct work_span chat; /* the request */
 };
 
 /* NULL: the activity is another one, or over. */

@@ -51,6 +51,7 @@ struct tool_use {
                               begin_use() returns */
     enum ruling ruling;    /* of a call of the model */
     uint64_t item;         /* its number; 0: it is none */
+    struct work_span span;
 };
 
 /* Makes a use and adds it to uses. */
@@ -71,9 +72,27 @@ static struct tool_use *new_use(struct tool_uses *uses, struct view call,
     else
         memcpy(use->id, use->call, sizeof(use->call));
     buf_init(&use->data, MAX_RECORD_BYTES);
+    spans_prepare(use->attempt, &use->span, uses->parent);
+    spans_start(&use->span);
     use->next = uses->first;
     uses->first = use;
     return use;
+}
+
+/* What has come of it, as a span. */
+static void tell_use(struct tool_use *use, const struct err *why)
+{
+    const struct attempt *attempt = use->attempt;
+    const struct call *call =
+        conversation_find(&attempt->conversation, view_of(use->call));
+    struct tool_told told = {
+        .name = view_of(use->tool ? use->tool->name : NULL),
+        .call = use->number == 0 && call ? view_of(call->call_id) : VIEW(""),
+        .arguments = use->arguments,
+        .result = buf_view(&use->data),
+        .failure = view_of(why->kind == ERR_NONE ? NULL : why->code),
+    };
+    spans_tool(attempt, &use->span, &told);
 }
 
 static void free_use(struct tool_use *use)
@@ -82,6 +101,7 @@ static void free_use(struct tool_use *use)
     while (*link != use)
         link = &(*link)->next;
     *link = use->next;
+    tell_use(use, spans_given_up(use->attempt));
     journal_forget(&use->attempt->journal, use);
     tool_call_free(use->made);
     buf_finish(&use->data);
@@ -134,6 +154,7 @@ static void tool_use_write_record(struct tool_use *use, struct record *record,
     struct buf bytes;
     struct err err;
     record->attempt = attempt->origin.number;
+    record->span = view_of(attempt->spans.digits);
     record->turn = attempt->conversation.turn;
     record->call = view_of(use->call);
     record->number = use->number;
@@ -194,6 +215,7 @@ static void write_result(struct tool_use *use)
 static void end_use(struct tool_use *use, const struct err *why)
 {
     use->why = *why;
+    tell_use(use, why);
     tool_call_free(use->made);
     use->made = NULL;
     write_result(use);
@@ -219,7 +241,7 @@ static bool prepare_use(struct tool_use *use, struct view arguments,
         .tenant = names_or_default(job->tenant),
         .session = job->session,
         .metadata = job->metadata,
-        .trace = job_trace(job),
+        .trace = spans_trace(attempt, &use->span),
     };
     use->made = tool_call_new(&use->attempt->consumer->tool_host, use->tool,
                               &caller, arguments, on_done, use, err);
@@ -378,8 +400,9 @@ void tool_calls_start(struct attempt *attempt)
     struct tool_calls *calls = calloc(1, sizeof(*calls));
     if (!calls)
         abort();
-    calls->uses =
-        (struct tool_uses){ .activity = &calls->activity, .side = &model_side };
+    calls->uses = (struct tool_uses){ .activity = &calls->activity,
+                                      .side = &model_side,
+                                      .parent = spans_parent(attempt) };
     activity_init(&calls->activity, &kind, attempt);
 }
 

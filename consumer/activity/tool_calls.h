@@ -23,6 +23,7 @@
 struct tool_uses {
     struct activity *activity;
     const struct tool_side *side; /* who calls */
+    uint64_t parent; /* the span in which they are made; 0: there is none */
     struct tool_use *first;
 };
 

@@ -660,6 +660,9 @@ bool conversation_apply(struct conversation *conversation, struct view bytes,
         ok = message_decode(&schema_record, arena_copy(arena, bytes), &record,
                             arena, err) &&
              apply_kept(conversation, &record, err);
+    if (record.span.len > 0)
+        snprintf(conversation->span, sizeof(conversation->span), "%.*s",
+                 VIEW_ARG(record.span));
     conversation->records += ok;
     return ok;
 }

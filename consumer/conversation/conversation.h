@@ -25,6 +25,7 @@
 #include "consumer/conversation/budget.h"
 #include "schemas/message/journal.h"
 #include "schemas/message/limits.h"
+#include "schemas/message/trace.h"
 
 enum { MAX_IDLE = 3 }; /* useless replies in a row that end a job */
 enum next_action { NEXT_ASK, NEXT_CALL, NEXT_END };
@@ -145,6 +146,8 @@ struct conversation {
     /* Our estimate of the last request that the endpoint has counted, and its
      * count: how the two compare. 0: none was counted yet. */
     uint64_t estimated, counted;
+    char span[TRACE_PARENT_LEN + 1]; /* of the attempt that wrote the last
+                                        record that names one; "": none did */
     struct spending spending;
     uint64_t model_ms, tools_ms; /* how long all replies and calls took */
 };

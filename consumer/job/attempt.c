@@ -177,8 +177,10 @@ static void on_entered(void *owner)
 {
     struct attempt *attempt = owner;
     /* RELEASING and PARKING, too: the next attempt reads the journal itself. */
-    if (attempt->machine.state >= SAVING)
+    if (attempt->machine.state >= SAVING) {
         journal_seal(&attempt->journal);
+        spans_turn_end(attempt);
+    }
     set_alarm(attempt);
 }
 
@@ -515,6 +517,7 @@ static void attempt_end(struct attempt *attempt)
     struct consumer *consumer = attempt->consumer;
     consumer->slots[attempt->slot] = NULL;
     consumer->running--;
+    spans_end(attempt);
     attempt_free(attempt);
     consumer->on_ended(consumer);
 }

@@ -34,6 +34,7 @@
 #include "consumer/consumer.h"
 #include "consumer/conversation/decide.h"
 #include "consumer/job/journal.h"
+#include "consumer/job/spans.h"
 #include "consumer/output/progress.h"
 #include "consumer/output/result.h"
 #include "consumer/python/session.h"
@@ -148,6 +149,7 @@ struct attempt {
     struct err fault;       /* with STOP_FAULT */
 
     struct origin origin;
+    struct attempt_spans spans;
     struct store store; /* all writes of the attempt, in order */
     struct progress progress;
     struct journal journal;

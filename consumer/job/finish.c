@@ -197,6 +197,7 @@ enum pace step_finished(void *owner)
     struct attempt *attempt = owner;
     const struct job_outcome *ending = &attempt->ending;
     count_end(attempt);
+    attempt->spans.outcome = job_state_names[ending->status];
     log_job_line(ATTEMPT_LOG(attempt), "job.finished",
                  "{s:s, s:s, s:s, s:I, s:I}", "status",
                  job_state_names[ending->status], "code", ending->why.code,
@@ -241,6 +242,7 @@ static struct view why_released(const struct attempt *attempt)
 enum pace step_released(void *owner)
 {
     struct attempt *attempt = owner;
+    attempt->spans.outcome = "released";
     log_job_line(ATTEMPT_LOG(attempt), "job.released", "{}");
     metric_add(NUMBER_JOBS_HANDED_BACK, 1, LABELS(why_released(attempt)));
     return machine_go(&attempt->machine, ENDED);
@@ -279,6 +281,7 @@ enum pace enter_parking(void *owner)
 enum pace step_parked(void *owner)
 {
     struct attempt *attempt = owner;
+    attempt->spans.outcome = attempt->approval.call ? "approval" : "waiting";
     log_job_line(ATTEMPT_LOG(attempt), "job.parked", "{s:I}", "wait_ms",
                  (json_int_t)attempt->retries.wait_ms);
     metric_add(NUMBER_JOBS_HANDED_BACK, 1,

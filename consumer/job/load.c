@@ -156,6 +156,7 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
     keep_origin(attempt, start);
     attempt->retries.tries = start->errors;
     attempt->tools.toolset = toolset_hold(consumer->toolset);
+    spans_begin(attempt);
     begin_writing(attempt);
     log_job_line(ATTEMPT_LOG(attempt), "job.started", "{s:I, s:I, s:I, s:I}",
                  "attempt", (json_int_t)attempt->origin.number, "epoch",
@@ -384,6 +385,7 @@ static bool read_journal(struct attempt *attempt, struct err *err)
                                 buf_view(&origin->records[i]), err))
             return false;
     attempt->journal.count = attempt->conversation.records;
+    spans_journal(attempt);
     /* Those of the journal may have been told: their events say it. */
     attempt->functions_told = attempt->conversation.items;
     drop_records(origin);

@@ -311,6 +311,10 @@ static void check_clocks(struct doctor *doctor)
              told == 1 ? "" : "s");
 }
 
+/* What a consumer needs after its drain to hand back its jobs and to leave, as
+ * its own log reckons (grace.short). */
+enum { LEAVE_MS = 6000 };
+
 static void check_grace(struct doctor *doctor)
 {
     const struct quern_workers *workers = &doctor->workers;
@@ -322,17 +326,17 @@ static void check_grace(struct doctor *doctor)
         if (!worker_is_there(worker) || worker->grace_ms == 0)
             continue;
         told++;
-        if (worker->grace_ms > worker->drain_ms)
+        if (worker->grace_ms >= worker->drain_ms + LEAVE_MS)
             continue;
         few++;
         find(doctor, WARNING, "grace",
              "give it more time (TimeoutStopSec, "
              "terminationGracePeriodSeconds) and say so by --grace, or lower "
              "--drain",
-             "worker %s on %s is killed %s after TERM, and drains for %s: its "
-             "jobs are not handed back",
+             "worker %s on %s is killed %s after TERM, drains for %s and then "
+             "needs %s to hand back its jobs",
              worker->name, worker->host, term_time(worker->grace_ms),
-             term_time(worker->drain_ms));
+             term_time(worker->drain_ms), term_time(LEAVE_MS));
     }
     if (told > 0 && few == 0)
         find(doctor, FINE, "grace", NULL, "%zu worker%s the time to drain",

@@ -35,10 +35,14 @@ bool trace_header_write(struct trace_lines *lines, const struct trace *trace,
     *lines->parent = *lines->state = '\0';
     if (trace->parent.len == 0 || is_set(others))
         return false;
-    snprintf(lines->parent, sizeof(lines->parent),
-             "traceparent: 00-%.*s-%016" PRIx64 "-%.*s",
-             VIEW_ARG(trace_id(trace->parent)), parent_new(),
-             VIEW_ARG(trace_flags(trace->parent)));
+    if (trace->exact)
+        snprintf(lines->parent, sizeof(lines->parent), "traceparent: %.*s",
+                 VIEW_ARG(trace->parent));
+    else
+        snprintf(lines->parent, sizeof(lines->parent),
+                 "traceparent: 00-%.*s-%016" PRIx64 "-%.*s",
+                 VIEW_ARG(trace_id(trace->parent)), parent_new(),
+                 VIEW_ARG(trace_flags(trace->parent)));
     if (trace->state.len > 0)
         snprintf(lines->state, sizeof(lines->state), "tracestate: %.*s",
                  VIEW_ARG(trace->state));

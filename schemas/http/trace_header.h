@@ -12,10 +12,10 @@ struct trace_lines {
 };
 
 /* Writes "traceparent: ..." with the trace id and the flags of the job and a
- * random parent id, another one each time, and "tracestate: ..." as it came.
- * False, and both are empty: the job has no trace, or others ("Name: value"
- * lines, NULL ends; or NULL) has one of these headers, which then is the
- * operator's choice. */
+ * random parent id, another one each time, or as it is (trace->exact); and
+ * "tracestate: ..." as it came. False, and both are empty: the job has no
+ * trace, or others ("Name: value" lines, NULL ends; or NULL) has one of these
+ * headers, which then is the operator's choice. */
 bool trace_header_write(struct trace_lines *lines, const struct trace *trace,
                         const char *const *others);
 

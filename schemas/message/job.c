@@ -730,7 +730,8 @@ bool job_decode(struct job *job, struct view bytes, struct arena *arena,
 
 struct trace job_trace(const struct job *job)
 {
-    return (struct trace){ job->traceparent, job->tracestate };
+    return (struct trace){ .parent = job->traceparent,
+                           .state = job->tracestate };
 }
 
 struct traced {

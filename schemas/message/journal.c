@@ -4,6 +4,7 @@
 #include "schemas/message/job.h"
 #include "schemas/message/limits.h"
 #include "schemas/message/table.h"
+#include "schemas/message/trace.h"
 
 const char *const record_kind_names[] = {
     "model_intent", "model_reply", "tool_intent", "tool_result",
@@ -23,6 +24,8 @@ static const struct field record_fields[] = {
     ENUM(record, kind, FIELD_REQUIRED | FIELD_ALWAYS, record_kind_names,
          "What is about to be done, or was done"),
     UINT(record, attempt, 0, MAX_NUMBER, "Start of the job that wrote it"),
+    TEXT_OF_LENGTH(record, span, 0, TRACE_PARENT_LEN,
+                   "The span of that attempt, where it is traced"),
     UINT(record, turn, FIELD_REQUIRED, MAX_NUMBER, "From 1"),
     ENUM(record, purpose, 0, record_purpose_names,
          "model_*: what the model is asked for"),

@@ -67,6 +67,8 @@ extern const char *const verdict_names[];
 struct record {
     int kind; /* enum record_kind */
     uint64_t attempt;
+    struct view span;    /* of the attempt that wrote it, where that is traced;
+                            so the next attempt's span can link to it */
     uint64_t turn;       /* from 1 */
     int purpose;         /* model_*: enum record_purpose; of a summary, turn is
                             the one that waits for it */

@@ -61,6 +61,11 @@ struct view trace_id(struct view traceparent)
     return trace_part(traceparent, TRACE_AT, TRACE_ID_LEN);
 }
 
+struct view trace_parent(struct view traceparent)
+{
+    return trace_part(traceparent, PARENT_AT, TRACE_PARENT_LEN);
+}
+
 struct view trace_flags(struct view traceparent)
 {
     return trace_part(traceparent, FLAGS_AT, FLAGS_LEN);

@@ -18,6 +18,8 @@ enum {
 struct trace {
     struct view parent; /* traceparent: version-trace-parent-flags */
     struct view state;  /* tracestate: key=value,... */
+    bool exact; /* parent names a span of ours: a request has it as it is, not
+                   with another parent id */
 };
 
 /* Error: bad_field, which names traceparent or the member of tracestate. */
@@ -26,6 +28,7 @@ bool trace_check(const struct trace *trace, struct err *err);
 /* Parts of a traceparent that trace_check() has accepted. Empty of an empty
  * one. */
 struct view trace_id(struct view traceparent);
-struct view trace_flags(struct view traceparent); /* two digits */
+struct view trace_parent(struct view traceparent); /* the id of the span */
+struct view trace_flags(struct view traceparent);  /* two digits */
 
 #endif

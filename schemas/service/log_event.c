@@ -258,6 +258,11 @@ const struct log_event log_events[] = {
     { "tools.refused", SEVERITY_ERROR,
       "The tools were not loaded anew, the earlier ones stay: "
       "{why}." },
+    { "traces.lost", SEVERITY_WARNING,
+      "Of the spans of traces, {dropped} were dropped and {refused} refused, "
+      "{sent} were sent: {why}." },
+    { "traces.on", SEVERITY_INFO,
+      "Traces go to {to}: the share {sample} of all jobs." },
     { "upkeep.refused", SEVERITY_WARNING, "Redis refuses a chore: {why}." },
     { "zygote.down", SEVERITY_WARNING,
       "The interpreter that others are forked from ({who}) has "

@@ -121,7 +121,7 @@ static char *trim(char *text)
 
 /* As of a variable: what is empty is not set. Remembered for a reload, as the
  * file may be in the middle of being written. */
-static bool leave_out(const struct load_target *target,
+static bool note_blank(const struct load_target *target,
                       const struct setting *row)
 {
     struct setting_files *files = target->files;
@@ -146,7 +146,7 @@ static bool put_secret(const struct load_target *target,
                        "%s: %s has more than one line, and a secret has one",
                        name, path);
     return *secret ? setting_put(row, target->settings, secret, name, err)
-                   : leave_out(target, row);
+                   : note_blank(target, row);
 }
 
 /* The row that has this variable. *from_file: it is VARIABLE_FILE of a secret.

@@ -300,9 +300,9 @@ def a_worker_whose_clock_is_off(world):
     yield called()
 
 
-@fault("grace", " is killed 20.0 s after TERM, and drains for 25.0 s", "TimeoutStopSec")
+@fault("grace", " is killed 30.0 s after TERM, drains for 25.0 s and then needs 6.0 s", "TimeoutStopSec")
 def a_worker_that_is_killed_while_it_drains(world):
-    world.consumer("w", grace="20s", drain="25s")
+    world.consumer("w", grace="30s", drain="25s")
     yield called()
 
 
@@ -567,8 +567,8 @@ def test_each_worker_is_told_with_what_differs(world):
     host = socket.gethostname()
     assert "workers warning lease differs: 30s (one), 1m (two)" in said
     assert "workers warning max-turns differs: 12 (one), 5 (two)" in said
-    assert (f"grace warning worker two on {host} is killed 10.0 s after TERM, and drains for "
-            "20.0 s: its jobs are not handed back") in said
+    assert (f"grace warning worker two on {host} is killed 10.0 s after TERM, drains for "
+            "20.0 s and then needs 6.0 s to hand back its jobs") in said
     assert "clocks ok of 2 workers, as Redis's" in said
     for name, ends in (("one", "25.0 s, is killed after 40.0 s"),
                        ("two", "20.0 s, is killed after 10.0 s")):

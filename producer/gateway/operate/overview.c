@@ -13,19 +13,19 @@
 
 enum { MOST_STEPS = 168 };
 
-struct span {
+struct overview_span {
     const char *name;
     uint64_t step_ms;
     size_t steps;
 };
 
-static const struct span spans[] = {
+static const struct overview_span spans[] = {
     { "hour", 60000, 60 },
     { "day", 600000, 144 },
     { "week", 3600000, MOST_STEPS },
 };
 
-static const struct span *span_named(const char *name)
+static const struct overview_span *span_named(const char *name)
 {
     for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
         if (strcmp(name, spans[i].name) == 0)
@@ -88,7 +88,7 @@ static bool is_idle(const struct quern_minute *sum)
 
 /* What is counted of a span, by its steps. */
 struct overview {
-    const struct span *span;
+    const struct overview_span *span;
     uint64_t from; /* where the first step begins */
     struct quern_minute points[MOST_STEPS], total;
 };
@@ -137,7 +137,7 @@ static json_t *overview_json(struct overview *overview,
 
 static bool run_overview(struct operate_call *call, struct quern *quern)
 {
-    const struct span *span = span_named(call->span);
+    const struct overview_span *span = span_named(call->span);
     struct quern_queues queues;
     struct overview *overview;
     bool good = true;

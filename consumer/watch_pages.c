@@ -1,11 +1,12 @@
-/* exporter.c - shows what the consumer counts, and whether it is ready. */
-#include "consumer/exporter.h"
+/* watch_pages.c - shows what the consumer counts, and whether it is ready. */
+#include "consumer/watch_pages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "consumer/numbers.h"
 #include "consumer/queue/partition.h"
+#include "consumer/trace/tracer.h"
 #include "schemas/metrics/listener.h"
 #include "schemas/metrics/relay.h"
 #include "schemas/redis/reply.h"
@@ -18,7 +19,7 @@ enum {
     STALE_MS = 30 * 1000,    /* then its numbers are not shown any more */
 };
 
-struct exporter {
+struct watch_pages {
     struct consumer *consumer;
     struct listener *listener;
     struct alarm *lag;
@@ -127,6 +128,14 @@ static void set_breakers(const struct endpoints *endpoints)
                    LABELS(view_of(endpoints->items[i]->name)));
 }
 
+static void set_spans(const struct tracer *tracer)
+{
+    const struct export_counts counts = tracer_counts(tracer);
+    metric_set(NUMBER_SPANS, (double)counts.sent, LABELS(VIEW("sent")));
+    metric_set(NUMBER_SPANS, (double)counts.dropped, LABELS(VIEW("dropped")));
+    metric_set(NUMBER_SPANS, (double)counts.refused, LABELS(VIEW("refused")));
+}
+
 static void set_gauges(const struct consumer *consumer)
 {
     metric_set(NUMBER_SLOTS, (double)consumer->running, LABELS(VIEW("busy")));
@@ -137,85 +146,86 @@ static void set_gauges(const struct consumer *consumer)
         metric_set(NUMBER_LOG_LINES, (double)log_lines((enum log_severity)i),
                    LABELS(view_of(log_severity_names[i])));
     set_breakers(&consumer->endpoints);
+    set_spans(consumer->tracer);
 }
 
 /* How much later than it was due the loop came to a timer. */
 static void on_lag(void *owner)
 {
-    struct exporter *exporter = owner;
+    struct watch_pages *pages = owner;
     uint64_t now = uv_hrtime();
-    if (exporter->lag_due_ns > 0)
+    if (pages->lag_due_ns > 0)
         metric_observe(NUMBER_LOOP_LAG,
-                       now > exporter->lag_due_ns
-                           ? (double)(now - exporter->lag_due_ns) / 1e9
+                       now > pages->lag_due_ns
+                           ? (double)(now - pages->lag_due_ns) / 1e9
                            : 0,
                        NO_LABELS);
-    uv_update_time(exporter->consumer->loop);
-    exporter->lag_due_ns = uv_hrtime() + (uint64_t)LAG_MS * 1000000;
-    alarm_set(exporter->lag, LAG_MS);
+    uv_update_time(pages->consumer->loop);
+    pages->lag_due_ns = uv_hrtime() + (uint64_t)LAG_MS * 1000000;
+    alarm_set(pages->lag, LAG_MS);
 }
 
 /* ------------------------------------------------------------ the executor */
 
 static void on_numbers(void *owner, const struct frame *frame)
 {
-    struct exporter *exporter = owner;
+    struct watch_pages *pages = owner;
     struct err err;
-    executor_dismiss(exporter->consumer->executor, exporter->ref);
-    exporter->ref = 0;
-    buf_clear(&exporter->executor);
+    executor_dismiss(pages->consumer->executor, pages->ref);
+    pages->ref = 0;
+    buf_clear(&pages->executor);
     if (!frame || frame->type != FRAME_NUMBERS)
         return; /* it is gone; or it has nothing for us */
     bool good = relay_check(frame->data, &err);
     if (good) {
-        buf_add(&exporter->executor, frame->data);
-        exporter->told_ms = uv_now(exporter->consumer->loop);
-    } else if (!exporter->is_refused) {
+        buf_add(&pages->executor, frame->data);
+        pages->told_ms = uv_now(pages->consumer->loop);
+    } else if (!pages->is_refused) {
         log_line("metrics.refused", "{s:s, s:s}", "of", "executor", "why",
                  err.text);
     }
-    exporter->is_refused = !good;
+    pages->is_refused = !good;
 }
 
 static void on_asking(void *owner)
 {
-    struct exporter *exporter = owner;
-    struct executor *executor = exporter->consumer->executor;
+    struct watch_pages *pages = owner;
+    struct executor *executor = pages->consumer->executor;
     struct frame frame = { .type = FRAME_NUMBERS };
-    alarm_set(exporter->asking, EXECUTOR_MS);
+    alarm_set(pages->asking, EXECUTOR_MS);
     if (!executor_counts(executor))
-        buf_clear(&exporter->executor);
-    else if (exporter->ref == 0)
-        exporter->ref = executor_ask(executor, &frame, on_numbers, exporter);
+        buf_clear(&pages->executor);
+    else if (pages->ref == 0)
+        pages->ref = executor_ask(executor, &frame, on_numbers, pages);
 }
 
-void exporter_heed_executor(struct exporter *exporter)
+void watch_pages_heed_executor(struct watch_pages *pages)
 {
-    if (exporter)
-        on_asking(exporter);
+    if (pages)
+        on_asking(pages);
 }
 
-static bool has_fresh_numbers(const struct exporter *exporter)
+static bool has_fresh_numbers(const struct watch_pages *pages)
 {
-    uint64_t now = uv_now(exporter->consumer->loop);
-    return exporter->executor.len > 0 && now - exporter->told_ms < STALE_MS;
+    uint64_t now = uv_now(pages->consumer->loop);
+    return pages->executor.len > 0 && now - pages->told_ms < STALE_MS;
 }
 
 /* ------------------------------------------------------------------- pages */
 
 static void write_metrics(void *owner, struct buf *out)
 {
-    const struct exporter *exporter = owner;
-    set_gauges(exporter->consumer);
+    const struct watch_pages *pages = owner;
+    set_gauges(pages->consumer);
     metrics_write(out);
-    if (has_fresh_numbers(exporter))
-        buf_add(out, buf_view(&exporter->executor));
+    if (has_fresh_numbers(pages))
+        buf_add(out, buf_view(&pages->executor));
 }
 
 static bool is_ready(void *owner, struct buf *why)
 {
-    const struct exporter *exporter = owner;
-    const struct consumer *consumer = exporter->consumer;
+    const struct watch_pages *pages = owner;
+    const struct consumer *consumer = pages->consumer;
     const char *path = consumer->settings.executor;
     struct executor_absence absence;
     struct err err = { 0 };
@@ -250,7 +260,7 @@ static void learn_queues(const struct consumer *consumer)
     }
 }
 
-void exporter_learn(const struct consumer *consumer)
+void watch_pages_learn(const struct consumer *consumer)
 {
     const struct endpoints *endpoints = &consumer->endpoints;
     const struct catalog *catalog = &consumer->toolset->catalog;
@@ -260,49 +270,49 @@ void exporter_learn(const struct consumer *consumer)
         metrics_allow("tool", view_of(catalog->items[i]->name));
 }
 
-bool exporter_open(struct consumer *consumer, struct exporter **made,
-                   struct err *err)
+bool watch_pages_open(struct consumer *consumer, struct watch_pages **made,
+                      struct err *err)
 {
     const char *place = consumer->settings.metrics;
     *made = NULL;
     if (*place == '\0')
         return true;
-    struct exporter *exporter = calloc(1, sizeof(*exporter));
-    if (!exporter)
+    struct watch_pages *pages = calloc(1, sizeof(*pages));
+    if (!pages)
         abort();
-    const struct listener_pages pages = { write_metrics, is_ready, exporter };
-    exporter->consumer = consumer;
-    exporter->listener = listener_open(consumer->loop, place, &pages, err);
-    if (!exporter->listener) {
-        free(exporter);
+    const struct listener_pages shown = { write_metrics, is_ready, pages };
+    pages->consumer = consumer;
+    pages->listener = listener_open(consumer->loop, place, &shown, err);
+    if (!pages->listener) {
+        free(pages);
         return false;
     }
     log_line("metrics", "{s:s, s:I}", "place", place, "port",
-             (json_int_t)listener_port(exporter->listener));
+             (json_int_t)listener_port(pages->listener));
     metrics_declare(consumer_numbers, CONSUMER_NUMBERS);
     metric_set(NUMBER_BUILD_INFO, 1,
                LABELS(VIEW(QUERN_VERSION), VIEW("consumer")));
     learn_queues(consumer);
-    exporter_learn(consumer);
+    watch_pages_learn(consumer);
     links_observe(&observer);
-    buf_init(&exporter->executor, RELAY_BYTES);
-    exporter->lag = alarm_new(consumer->loop, on_lag, exporter);
-    exporter->asking = alarm_new(consumer->loop, on_asking, exporter);
-    on_lag(exporter);
-    *made = exporter;
+    buf_init(&pages->executor, RELAY_BYTES);
+    pages->lag = alarm_new(consumer->loop, on_lag, pages);
+    pages->asking = alarm_new(consumer->loop, on_asking, pages);
+    on_lag(pages);
+    *made = pages;
     return true;
 }
 
-void exporter_close(struct exporter *exporter)
+void watch_pages_close(struct watch_pages *pages)
 {
-    if (!exporter)
+    if (!pages)
         return;
     links_observe(NULL);
-    executor_dismiss(exporter->consumer->executor, exporter->ref);
-    alarm_free(exporter->lag);
-    alarm_free(exporter->asking);
-    buf_finish(&exporter->executor);
-    listener_close(exporter->listener);
+    executor_dismiss(pages->consumer->executor, pages->ref);
+    alarm_free(pages->lag);
+    alarm_free(pages->asking);
+    buf_finish(&pages->executor);
+    listener_close(pages->listener);
     metrics_finish();
-    free(exporter);
+    free(pages);
 }

@@ -1,0 +1,3 @@
+foreach(module content exporter otlp ring span)
+  unit_test(trace/${module} consumer_core)
+endforeach()
