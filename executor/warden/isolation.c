@@ -92,6 +92,7 @@ void isolation_count(const struct executor_settings *settings,
                      const struct walls *walls)
 {
     bool boxed = !settings->insecure;
+    bool memory = isolation_has(walls, CONTROLLER_MEMORY);
     const struct {
         const char *name;
         bool up;
@@ -99,8 +100,8 @@ void isolation_count(const struct executor_settings *settings,
         { "box", boxed },
         { "seccomp", seccomp_available() },
         { "landlock", walls->landlock > 0 },
-        { "watchdog", boxed && walls->proc },
-        { "memory", boxed && isolation_has(walls, CONTROLLER_MEMORY) },
+        { "watchdog", boxed && (memory || walls->proc) },
+        { "memory", boxed && memory },
         { "processes", boxed && isolation_has(walls, CONTROLLER_PIDS) },
         { "cpu", boxed && isolation_has(walls, CONTROLLER_CPU) },
         { "own_users", boxed && users_count(walls->users) > 0 },

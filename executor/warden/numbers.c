@@ -50,7 +50,8 @@ const struct metric warden_numbers[WARDEN_NUMBERS] = {
     [NUMBER_WALLS] = { "wall_up",
                        METRIC_GAUGE,
                        "1: boxes have that wall; 0: not on this host, or not "
-                       "by these settings.",
+                       "by these settings. memory, processes and cpu are "
+                       "those of cgroups; the watchdog does without.",
                        { { "wall", walls } },
                        .is_whole = true },
 };

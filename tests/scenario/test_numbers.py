@@ -287,6 +287,16 @@ def test_of_two_consumers_one_shows_the_executors_numbers(stack):
     first.kill()
 
 
+def test_walls_that_are_missing_are_shown():
+    with Stack(executor=False) as stack:
+        stack.start_executor("--insecure")
+        consumer = counted(stack)
+        wait_until(lambda: "quern_wall_up" in scrape_text(consumer.port), what="its numbers")
+        walls = scrape(consumer.port).of("wall_up")
+        assert {wall for (wall,), up in walls.items() if up} <= {"seccomp", "landlock"}
+        assert walls["seccomp",] == 1 and walls["box",] == 0
+
+
 def test_an_executor_that_does_not_count_is_not_asked(stack):
     with Warden() as old:
         consumer = counted(stack, executor=old.path)
