@@ -181,6 +181,23 @@ def test_a_drain_hands_jobs_back_and_they_are_counted_where_they_go_on(stack):
     assert ("job_wait_seconds_count", "default") not in numbers  # it was begun before
 
 
+def test_jobs_that_go_back_are_counted_by_reason(stack):
+    consumer = counted(stack)
+    asking = stack.submit(prompt="endless", approve=["execute_python_code"])
+    running = stack.submit(kind="code", cells=["while True: pass"])
+    stack.wait_event(running, "tool.started")
+
+    def handed_back():
+        return positive(scrape(consumer.port), "jobs_handed_back_total")
+
+    wait_until(lambda: handed_back() == {("approval",): 1}, what="a job that asks")
+    stack.executor.kill()
+    wait_until(lambda: handed_back().get(("executor",)) == 1, what="a job without its executor")
+    for job in asking, running:
+        stack.call("cancel", job)
+        stack.result(job)
+
+
 def test_jobs_of_a_dead_consumer_are_reclaimed_and_its_late_writes_refused(stack):
     frozen = counted(stack)
     job = stack.submit(prompt="slow", limits={"deadline_ms": 600_000})
