@@ -326,7 +326,7 @@ static void say(const struct otlp *otlp, struct export_answer *answer,
         view_head(view_of(theirs ? theirs : ""), sizeof(text) - 1);
     snprintf(text, sizeof(text), "%.*s", VIEW_ARG(head));
     hide_headers(otlp, text);
-    snprintf(answer->why, sizeof(answer->why), "%.126s%s%s", sentence,
+    snprintf(answer->why, sizeof(answer->why), "%.125s%s%s", sentence,
              *text ? ": " : "", text);
 }
 

@@ -233,8 +233,8 @@ static bool check_dead_of(struct doctor *doctor, const char *queue,
         doctor_turn(doctor, p);
         if (!count_scores(doctor, key.text, now - HOUR_MS, now + HOUR_MS,
                           &lately, err) ||
-            !count_scores(doctor, key.text, now - 2 * HOUR_MS, now - HOUR_MS,
-                          &before, err))
+            !count_scores(doctor, key.text, now - UINT64_C(2) * HOUR_MS,
+                          now - HOUR_MS, &before, err))
             return false;
     }
     if (lately < DEAD_ENOUGH || lately <= before)

@@ -57,20 +57,26 @@ bool handle_id(struct view *id, const char *text, struct err *err)
     return true;
 }
 
-static char *given_or(const char *given, char *otherwise)
+static char *copy_of(const char *text)
 {
-    return given ? (char *)(uintptr_t)given : otherwise;
+    return text ? view_dup(view_of(text)) : NULL;
 }
 
 static bool set_tls(struct fleet_conns *fleet,
                     const struct quern_options *options, struct err *err)
 {
-    struct address_tls files = address_tls_of_environment();
+    CLEANUP(cleanup_free) char *ca = copy_of(options->tls_ca);
+    CLEANUP(cleanup_free) char *certificate = copy_of(options->tls_certificate);
+    CLEANUP(cleanup_free) char *key = copy_of(options->tls_key);
+    CLEANUP(cleanup_free) char *server_name = copy_of(options->tls_server_name);
+    const struct address_tls set = address_tls_of_environment();
+    const struct address_tls files = {
+        .ca = ca ? ca : set.ca,
+        .certificate = certificate ? certificate : set.certificate,
+        .key = key ? key : set.key,
+        .server_name = server_name ? server_name : set.server_name,
+    };
 
-    files.ca = given_or(options->tls_ca, files.ca);
-    files.certificate = given_or(options->tls_certificate, files.certificate);
-    files.key = given_or(options->tls_key, files.key);
-    files.server_name = given_or(options->tls_server_name, files.server_name);
     return address_set_tls(&fleet->address, &files, err);
 }
 

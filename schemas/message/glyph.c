@@ -10,16 +10,18 @@ struct range {
 };
 
 /* Unicode's Default_Ignorable_Code_Point, and what else has no shape of its
- * own: separators of lines and paragraphs, marks of annotations, a note of
- * music without a head. A blank cell of Braille (U+2800) is as wide as a space,
- * and is none. web/format.js of the page knows the same ones. */
+ * own: separators of lines and paragraphs, marks of annotations, what stands
+ * for an object, what arranges hieroglyphs, a note of music without a head. A
+ * blank cell of Braille (U+2800) is as wide as a space, and is none.
+ * web/format.js of the page knows the same ones. */
 static const struct range hidden[] = {
     { 0x00ad, 0x00ad },   { 0x034f, 0x034f },   { 0x061c, 0x061c },
     { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
     { 0x200b, 0x200f },   { 0x2028, 0x202e },   { 0x2060, 0x206f },
     { 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },
-    { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },   { 0x1bca0, 0x1bca3 },
-    { 0x1d159, 0x1d159 }, { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+    { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffc },   { 0x13430, 0x1343f },
+    { 0x1bca0, 0x1bca3 }, { 0x1d159, 0x1d159 }, { 0x1d173, 0x1d17a },
+    { 0xe0000, 0xe0fff },
 };
 
 /* Scripts whose letters join, or form conjuncts: there ZWNJ and ZWJ belong to

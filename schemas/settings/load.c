@@ -122,7 +122,7 @@ static char *trim(char *text)
 /* As of a variable: what is empty is not set. Remembered for a reload, as the
  * file may be in the middle of being written. */
 static bool note_blank(const struct load_target *target,
-                      const struct setting *row)
+                       const struct setting *row)
 {
     struct setting_files *files = target->files;
     if (files && files->blank_count < SETTING_MOST_FILES)

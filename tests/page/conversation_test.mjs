@@ -141,7 +141,8 @@ test("what a model wrote hides nothing in Markdown", async () => {
   assert.equal(await said("a <!-- b"), "a &lt;!-- b\n");
   assert.equal(await said("```html\n<!-- b\n```\n<!-- c"), "```html\n<!-- b\n```\n&lt;!-- c\n");
   assert.equal(await said("```html\n<b>"), "```html\n<b>\n```\n");
-  assert.equal(await said("- a\n  ```\n<!-- b"), "- a\n  ```\n&lt;!-- b\n");
+  assert.equal(await said("- a\n  ```\n<!-- b"), "- a\n```\n<!-- b\n```\n");
+  assert.equal(await said(" ~~~\n~~~\n<!-- b"), "~~~\n~~~\n&lt;!-- b\n");
   assert.equal(await said("~~~\n```\n<b>\n~~~~\n<b> 1 < 2"), "~~~\n```\n<b>\n~~~~\n&lt;b> 1 < 2\n");
   assert.equal(await said("```a`b\n<b>"), "```a`b\n&lt;b>\n");
 });

@@ -91,7 +91,7 @@ MARKS = [
     "\u2028line\u2029paragraph",
     "\U000e0041\U000e0042 tags",
     "\ufff9a\ufffab\ufffb",
-    "pass\u034f\u17b4\u180b\ufe00\u2065\U000e0080\U000e0100\U0001d159\u3164\u115f\uffa0word",
+    "pass\u034f\u17b4\u180b\ufe00\u2065\U000e0080\U000e0100\U0001d159\u3164\u115f\uffa0\ufffcword",
     "مرحبا <b>x</b>",
     "שלום \u202a<i>x</i>",
     "👩‍👩‍👧‍👦" * 50,

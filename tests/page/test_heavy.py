@@ -106,6 +106,37 @@ def test_five_megabytes_of_output(tab, stack, text):
     check(tab)
 
 
+SAID = "word *and* more " * 2500
+
+
+def test_more_text_than_is_kept_is_all_read(tab, stack):
+    job = TakenJob(stack, prompt="x")
+    for n in range(60):  # 2,400,000 characters
+        job.tell(("message.completed", {"turn": n + 1, "text": f"**{n}** {SAID}"}))
+    job.finish()
+    tab.open(f"job/{job.id}")
+    tab.page.locator(".markdown").nth(59).wait_for(state="attached")
+
+
+WATCH = """const Real = Worker;
+window.Worker = class extends Real {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", ({ data }) => (window.most = JSON.stringify(data).length));
+  }
+}"""
+
+
+def test_quotes_in_quotes_are_not_told_many_times(tab, stack):
+    tab.page.add_init_script(WATCH)
+    job = TakenJob(stack, prompt="x")
+    job.tell(("message.completed", {"turn": 1, "text": "> " * 150 + "y" * 40_000}))
+    job.finish()
+    tab.open(f"job/{job.id}")
+    tab.page.locator(".markdown").wait_for()
+    assert tab.page.evaluate("most") < 200_000
+
+
 def picture(n):
     def part(type, data):
         return struct.pack(">I", len(data)) + type + data + struct.pack(">I", zlib.crc32(type + data))

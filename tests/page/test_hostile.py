@@ -32,7 +32,7 @@ LOOK = """() => ({
 
 
 UNSEEN = ("Cc", "Cf", "Zl", "Zp")
-BLANK = "\u034f\u17b4\u180b\ufe00\u2065\U000e0080\U000e0100\U0001d159\u3164\u115f\uffa0"
+BLANK = "\u034f\u17b4\u180b\ufe00\u2065\U000e0080\U000e0100\U0001d159\u3164\u115f\uffa0\ufffc"
 JOINED = re.compile("(?<=[👩👧👦])\u200d(?=[👩👧👦])")  # a family, as it is written
 
 

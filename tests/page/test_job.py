@@ -99,7 +99,8 @@ REACHES = """<h1 id=seen>a page</h1><p style="color: rgb(1, 2, 3)">styled</p><st
 <link rel=preconnect href=http://one.example><link rel=dns-prefetch href=//two.example><meta http-equiv=refresh
 content='0;url=http://three.example'><base href=http://four.example><iframe src=//five.example></iframe>
 <svg><link rel=preconnect href=http://six.example></svg><a href=http://seven.example ping=http://eight.example
-onclick=parent.hit=1>a link</a><script>parent.hit = 1</script><img src=data:, onerror=parent.hit=1>"""
+onclick=parent.hit=1>a link</a><svg><a><set attributeName=href to=http://nine.example /><animate
+attributeName=href values=http://ten.example /></a></svg><script>parent.hit = 1</script><img src=data:, onerror=parent.hit=1>"""
 
 
 def test_html_is_shown_without_what_reaches_other_hosts(tab, gateway, stack):
@@ -126,7 +127,7 @@ def test_html_is_shown_without_what_reaches_other_hosts(tab, gateway, stack):
         }"""
     )
     assert seen["hit"] is None
-    assert seen["names"] == "html head body h1 p style svg a img"
+    assert seen["names"] == "html head body h1 p style svg a svg a img"
     assert not {"ping", "href", "onclick", "onerror"} & set(seen["attributes"])
     assert seen["colours"] == ["rgb(4, 5, 6)", "rgb(1, 2, 3)"]
 
@@ -227,6 +228,18 @@ def test_a_job_whose_events_are_gone_is_shown_by_its_result(tab, gateway, stack,
     tab.see("It goes on from a step of this job")
 
 
+@pytest.mark.parametrize("code", ["5", "null", '{"a": 1}', '["x"]'])
+def test_a_call_whose_code_is_no_text_is_shown_by_the_result(tab, stack, code):
+    called = {"name": "execute_python_code", "arguments": f'{{"code": {code}}}'}
+    calls = [{"id": "a", "type": "function", "function": called}]
+    messages = [{"role": "assistant", "content": "", "tool_calls": calls}]
+    job = told(stack, messages=[*messages, {"role": "assistant", "content": "It is over."}])
+    forget(stack, f"events:{job}")
+    tab.open(f"job/{job}")
+    tab.see("It is over.")
+    tab.see(called["arguments"])
+
+
 def test_a_picture_that_is_gone_is_told(tab, gateway, stack):
     tab.expected = ("404", "ERR_")
     code = DRAW.replace("[1, 3, 2]", "[7, 1, 7]")
@@ -272,6 +285,20 @@ def test_an_address_with_a_sentence_in_it(tab):
         alert.get_by_text("The address is not understood: “").wait_for()
         tab.open("ask")
         alert.wait_for(state="detached")
+
+
+@pytest.mark.parametrize("name", ["Your key has ended", ".", "../me"])
+def test_a_question_as_a_job_that_is_none(tab, name):
+    tab.open(f"ask?again={name}")
+    tab.page.locator(".fault").get_by_text(f"There is no job “{name}”.").wait_for()
+    assert tab.page.locator("textarea").count() == 0
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "Type your key here"])
+def test_a_filter_that_an_address_has_named(tab, name):
+    tab.expected = ("400",)
+    tab.open(f"jobs?{name}=1")
+    tab.page.locator("form label").get_by_text(f"“{name}”", exact=True).wait_for()
 
 
 # --- facts
@@ -423,7 +450,7 @@ def test_it_is_asked_again_as_it_was(tab, gateway, stack):
     wait_until(lambda: fields(tab) == {"Session": "talk", "Queue": "default", "Model": ""})
     assert tab.page.locator("#metadata").input_value() == "order=7"
     tab.see("given.txt", exact=False)
-    tab.see("Taken as well: limits.", exact=False)
+    tab.see("Taken as well: “limits”.", exact=False)
     tab.check_access()
     tab.page.get_by_role("button", name="Ask", exact=True).click()
     tab.see("Asked from this job:")

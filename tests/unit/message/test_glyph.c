@@ -53,6 +53,8 @@ static const struct {
     { "fillers", "\u115f\u3164\uffa0\u034f", "<U+115F><U+3164><U+FFA0><U+034F>",
       NULL, NULL },
     { "a note without a head", "\U0001d159", "<U+1D159>", NULL, NULL },
+    { "what stands for an object", "a\ufffc", "a<U+FFFC>", NULL, NULL },
+    { "a joiner of hieroglyphs", "a\U00013430", "a<U+13430>", NULL, NULL },
     { "a second selector behind Han", "葛\U000e0100\U000e0101",
       "葛<U+E0100><U+E0101>", NULL, "葛\U000e0100<U+E0101>" },
     { "tags", "\U0001f600\U000e0068\U000e0069\U000e007f",

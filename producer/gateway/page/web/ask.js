@@ -2,7 +2,7 @@
 // from a step of its conversation on.
 import { get, later, post } from "./api.js";
 import { h } from "./dom.js";
-import { bytes, fault, foreign, quoted } from "./format.js";
+import { bytes, fault, foreign, isId, quoted } from "./format.js";
 import { textOf } from "./kept.js";
 import { t } from "./words.js";
 
@@ -38,13 +38,14 @@ function keepDraft(key, draft) {
 
 export function open(place, me) {
   const { from, back, again, session = "" } = place.query;
+  const other = from ?? again;
+  if (other && !isId(other)) return noJob(other);
   const key = `quern-ask ${me.tenant} ${location.hash}`;
   const number = ++opened; // each view has a form of its own
   const draft = draftOf(key, { kind: "prompt", text: "", session, queue: "", model: "", metadata: "", files: [], lost: [], forks: false, isTyped: false });
   // body: of the job that is asked again; before: the conversation that is gone on from; facts: of either job.
   const seen = { fault: null, isBusy: false, body: null, before: null, facts: null };
   let isClosed = false;
-  const other = from ?? again;
 
   async function load() {
     const path = `/v1/jobs/${encodeURIComponent(other)}`;
@@ -155,6 +156,14 @@ export function open(place, me) {
   };
 }
 
+function noJob(id) {
+  return {
+    title: () => t("Ask"),
+    draw: () => [h("h1", {}, t("Ask")), fault(t("There is no job {}.", quoted(id)))],
+    close() {},
+  };
+}
+
 function sendByKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
 }
@@ -166,7 +175,7 @@ function told(id, { body, before, facts }, draft, isForeign, me) {
     facts?.session && before && !draft.forks && t("Variables and files of the cells before are not there."),
     body?.files?.length > 0 && !isForeign && t("Its files are taken as long as they are kept: without them the new job fails."),
     isForeign && t("That job is of the tenant {}, this one will be of {}: session and files are not taken.", quoted(facts.tenant), quoted(me.tenant)),
-    more.length > 0 && t("Taken as well: {}.", more.join(", ")),
+    more.length > 0 && t("Taken as well: {}.", more.map(quoted).join(", ")),
     body?.env && t("Variables of the environment are not taken: they are hidden."),
   ].filter(Boolean);
   return h(

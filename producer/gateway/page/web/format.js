@@ -136,7 +136,7 @@ const NEEDED = [
   "[\\u180B-\\u180D\\u180F](?<=[\\p{L}&&\\p{Script=Mongolian}].)",
   "\\u115F(?=[\\u1161-\\u11A7])|\\u1160(?<=[\\u1100-\\u115E].)",
 ].join("|");
-const UNSEEN = "[\\p{Default_Ignorable_Code_Point}\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u{1D159}]--[\\t\\n\\r]";
+const UNSEEN = "[\\p{Default_Ignorable_Code_Point}\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u{1D159}\\uFFFC]--[\\t\\n\\r]";
 const HIDDEN = new RegExp(`(?!${NEEDED})[${UNSEEN}]|\\p{M}(?<=\\p{M}{6})`, "gv");
 
 const MOST_MARKS = 500; // of a text that are elements: a progress bar prints a hundred thousand
@@ -163,6 +163,13 @@ export function foreign(text = UNKNOWN) {
   }
   if (at < text.length) parts.push(visible(text.slice(at)));
   return h("bdi", {}, parts);
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+// Whether it can be the id of a job: an address may have any text in its place.
+export function isId(text) {
+  return ID.test(text);
 }
 
 const MOST_QUOTED = 200;

@@ -5,7 +5,7 @@ import { approval, decided } from "./approval.js";
 import { hasEnded, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
-import { count, fault, quoted } from "./format.js";
+import { count, fault, isId, quoted } from "./format.js";
 import { complete, keptConversation } from "./kept.js";
 import { long } from "./long.js";
 import { whenRead } from "./read.js";
@@ -17,13 +17,12 @@ import { t } from "./words.js";
 
 const STEPS = 300; // that are shown at first, and more each time that somebody asks
 const STRIDE = 100;
-const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 // The job that somebody had asked, or gone on from, as this page notes it in `client`.
 function originOf(body) {
   try {
     const { from } = JSON.parse(body.client).page;
-    return ID.test(from) ? from : null;
+    return isId(from) ? from : null;
   } catch {
     return null;
   }
@@ -31,7 +30,7 @@ function originOf(body) {
 
 export function open(place, me) {
   const id = place.path[1] ?? "";
-  if (!ID.test(id)) return noJob(id);
+  if (!isId(id)) return noJob(id);
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
   const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, words: {}, decided: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };

@@ -2,7 +2,7 @@
 import { get, later, send } from "./api.js";
 import { bulk } from "./bulk.js";
 import { h } from "./dom.js";
-import { ago, count, fault, foreign, length, moneyInColumn } from "./format.js";
+import { ago, count, fault, foreign, length, moneyInColumn, quoted } from "./format.js";
 import { now } from "./time.js";
 import { t } from "./words.js";
 
@@ -197,7 +197,7 @@ function form(place, me, submit) {
       h("option", { key: "", value: "" }, t("any")),
       states.map((one) => h("option", { key: one, value: one }, stateName(one))),
     ),
-    [...texts, ...others].map((name) => field("input", name, NAMES[name] ?? name, { value: filters[name] ?? "", of })),
+    [...texts, ...others].map((name) => field("input", name, Object.hasOwn(NAMES, name) ? NAMES[name] : null, { value: filters[name] ?? "", of })),
     TIMES.map((name) =>
       field("input", name, NAMES[name], { type: "datetime-local", value: minute(filters[name]), of }),
     ),
@@ -220,9 +220,10 @@ function minute(ms) {
   return /^\d{4}-/.test(text) ? text.slice(0, 16) : "";
 }
 
+// label: null: somebody else has named it, in an address.
 function field(tag, name, label, props, ...options) {
   const id = `filter-${name}`;
-  const text = label === name ? name : t(label);
+  const text = label === null ? foreign(quoted(name)) : t(label);
   const input = h(tag, { id, name, autocomplete: "off", ...props }, ...options);
   return h("div", { key: name }, h("label", { for: id }, text), input);
 }

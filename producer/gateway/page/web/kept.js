@@ -61,7 +61,8 @@ function takeCall(made, left, { function: called = {} }) {
 
 function codeOf(text) {
   try {
-    return JSON.parse(text).code ?? null;
+    const { code } = JSON.parse(text);
+    return typeof code === "string" ? code : null; // a model may have written anything there
   } catch {
     return null;
   }

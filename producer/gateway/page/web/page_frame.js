@@ -12,7 +12,8 @@ import { visible } from "./format.js";
 import { t } from "./words.js";
 
 const EMPTY = "/page/frame.html";
-const OUT = "link meta base script noscript iframe frame frameset object embed portal fencedframe".split(" ");
+// Also what gives a link its address later: a browser connects to it when it is pressed.
+const OUT = "link meta base script noscript iframe frame frameset object embed portal fencedframe set animate".split(" ");
 
 // kind: "plain" or "scripts"; src: of the HTML.
 export function pageFrame(src, kind) {

@@ -7,8 +7,9 @@ const MOST_KEPT = 2_000_000; // characters of all texts whose tokens are kept
 // The one script that may become a worker.
 const policy = globalThis.trustedTypes?.createPolicy("quern-reader", { createScriptURL: () => "/page/reader.js" });
 
-const kept = new Map(); // by language and text: the readings, the latest ones last
-let size = 0;
+const kept = new Map(); // by language and text: readings that are over and were asked for since, the latest ones last
+const awaited = new Map(); // the others: they stay, else whoever waits for them would ask anew for ever
+let size = 0; // of what is kept
 const asked = [];
 let now = null; // the reading that the worker has
 let worker = null;
@@ -16,28 +17,32 @@ let isReady = false;
 let timer = null;
 let tell = () => {};
 
-// The view that hears when a text has been read.
+// The view that hears when a text has been read. What the one before it waited for is not read any more.
 export function whenRead(run) {
   tell = run;
+  asked.length = 0;
+  awaited.clear();
 }
 
 // A reading: { tokens, isOver }; tokens are undefined as long as none are known, null when there will be none.
 // language: of code; null for Markdown.
 export function read(text, language) {
   const key = `${language}\n${text}`;
-  let reading = kept.get(key);
-  kept.delete(key);
-  if (!reading) {
-    reading = readAnew(text, language);
-    size += text.length;
-  }
+  const reading = kept.get(key) ?? awaited.get(key) ?? readAnew(text, language);
+  if (reading.isOver) keep(key, reading);
+  else awaited.set(key, reading);
+  return reading;
+}
+
+function keep(key, reading) {
+  awaited.delete(key);
+  if (!kept.delete(key)) size += reading.text.length;
   kept.set(key, reading);
   for (const [old, { text }] of kept) {
     if (size <= MOST_KEPT || old === key) break;
     kept.delete(old);
     size -= text.length;
   }
-  return reading;
 }
 
 // Of a text that will soon be another one: nothing is kept.

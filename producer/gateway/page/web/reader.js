@@ -19,7 +19,11 @@ function coloursOf(code, language) {
 function readMarkdown(text) {
   const tokens = marked.lexer(text);
   const codes = [];
-  marked.walkTokens(tokens, (token) => token.type === "code" && token.lang && codes.push(token));
+  marked.walkTokens(tokens, (token) => {
+    if (token.type === "code" && token.lang) codes.push(token);
+    // Each of a hundred quotes in quotes has all the text once more.
+    if (token.tokens || token.items) token.raw = token.text = undefined;
+  });
   if (codes.length > 0) postMessage({ tokens, isOver: false });
   for (const code of codes) code.colours = coloursOf(code.text, code.lang);
   return tokens;

@@ -60,13 +60,14 @@ async function addCall(parts, step, image, gone) {
 }
 
 // What somebody wrote in Markdown, so that it cannot hide what stands behind it: without HTML, but in fences, and with
-// each fence closed. A fence that begins a line is one for every reader; of others this is not certain.
+// each fence closed. A fence that begins a line is one for every reader; of others this is not certain, so it is moved
+// there: else the next one would end it for some, and begin one for others.
 function plain(text) {
   const lines = [];
   let fence = null;
   for (const line of text.replace(/\r\n?/g, "\n").split("\n")) {
-    const mark = line.match(fence ? /^ {0,3}(`{3,}|~{3,})[ \t]*$/ : /^(`{3,}(?!.*`)|~{3,})/)?.[1];
-    lines.push(fence || mark ? line : line.replace(/<(?=[!?/A-Za-z])/g, "&lt;"));
+    const mark = line.match(fence ? /^ {0,3}(`{3,}|~{3,})[ \t]*$/ : /^ {0,3}(`{3,}(?!.*`)|~{3,})/)?.[1];
+    lines.push(fence ? line : mark ? line.trimStart() : line.replace(/<(?=[!?/A-Za-z])/g, "&lt;"));
     if (!fence) fence = mark ?? null;
     else if (mark && mark[0] === fence[0] && mark.length >= fence.length) fence = null;
   }
