@@ -27,10 +27,10 @@
 #include "schemas/redis/names.h"
 
 struct attempt;
+struct watch_pages;
 struct fleet;
 struct jobs;
 struct partitions;
-struct consumer_numbers;
 struct reloader;
 struct sentinel;
 struct service;
@@ -70,9 +70,9 @@ struct consumer {
     struct sentinel *sentinel;     /* NULL: Redis has none */
     struct partitions *partitions; /* NULL: not known yet how many */
     struct service *service;
+    struct watch_pages *watch_pages; /* NULL: nobody wants to see numbers */
     struct reloader *reloader;
-    struct consumer_numbers *numbers; /* NULL: nobody reads them */
-    struct tracer *tracer;            /* NULL: traces are off */
+    struct tracer *tracer; /* NULL: traces are off */
 
     const struct jobs *jobs; /* &attempts of job/attempt.h */
     struct attempt **slots;  /* settings.slots of them; NULL: free */

@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "consumer/job/attempt.h"
-#include "consumer/numbers.h"
 #include "consumer/queue/fleet.h"
 #include "consumer/queue/fleet_endpoints.h"
 #include "consumer/queue/partition.h"
 #include "consumer/service.h"
 #include "consumer/tools/builtin.h"
 #include "consumer/tools/reader.h"
+#include "consumer/watch_pages.h"
 #include "schemas/redis/sentinel.h"
 #include "schemas/service/log.h"
 #include "schemas/service/reloader.h"
@@ -123,8 +123,8 @@ static void on_reloaded(void *owner)
                  (json_int_t)consumer->endpoints.count);
     else
         log_line("models.refused", "{s:s}", "why", err.text);
+    watch_pages_learn(consumer);
     fleet_endpoints_read(fleet_endpoints(consumer->fleet));
-    numbers_configured(consumer->numbers);
     watch_models(consumer);
 }
 
@@ -150,10 +150,10 @@ static void consumer_leave(struct consumer *consumer)
         consumer->jobs->on_lost(consumer, i);
     struct partitions *partitions = consumer->partitions;
     consumer->partitions = NULL;
+    watch_pages_close(consumer->watch_pages);
     executor_free(consumer->executor);
     mcp_stop(consumer->mcp);
     reloader_free(consumer->reloader);
-    numbers_close(consumer->numbers);
     partitions_free(partitions);
     fleet_free(consumer->fleet);
     sentinel_free(consumer->sentinel);
@@ -212,6 +212,7 @@ static void on_executor_state(void *owner)
 {
     struct consumer *consumer = owner;
     struct executor_absence absence;
+    watch_pages_heed_executor(consumer->watch_pages);
     if (executor_is_away(consumer->executor, &absence)) {
         log_line("claim.held", "{s:s, s:s, s:s, s:I}", "why",
                  "the executor is away", "reason", absence.word, "path",
@@ -236,6 +237,7 @@ static bool equip(struct consumer *consumer, struct err *err)
         return false;
     toolset_drop(consumer->toolset);
     consumer->toolset = toolset;
+    watch_pages_learn(consumer);
     return toolset_approve(toolset, consumer->settings.approval.tools,
                            consumer->mcp, err);
 }
@@ -245,7 +247,6 @@ static void on_tools_changed(void *owner)
     struct err err;
     if (!equip(owner, &err))
         log_line("tools.refused", "{s:s}", "why", err.text);
-    numbers_configured(((struct consumer *)owner)->numbers);
 }
 
 /* Jobs that are taken before the servers have answered would miss tools. */
@@ -315,7 +316,7 @@ static bool consumer_prepare(struct consumer *consumer, struct err *err)
         !catalog_load(&consumer->catalog, settings->tools.file, err) ||
         !mcp_load(consumer->mcp, settings->tools.file, err) ||
         !equip(consumer, err) ||
-        !numbers_open(&consumer->numbers, consumer, err))
+        !watch_pages_open(consumer, &consumer->watch_pages, err))
         return false;
     consumer->slots = calloc(settings->slots, sizeof(struct attempt *));
     consumer->http = http_new(consumer->loop);

@@ -81,6 +81,17 @@ static const struct setting rows[] = {
       .value = "NAME",
       .check = consumer_check_name,
       .about = "The name of this consumer, by which operators drain it." },
+    { .name = "metrics",
+      .type = SETTING_TEXT,
+      .offset = AT(metrics),
+      .normal = "",
+      .value = "PLACE",
+      .check = listen_place_check,
+      .about =
+          "Where /metrics (for Prometheus), /livez and /readyz are answered: "
+          "127.0.0.1:9464 or unix:/path. Whoever reaches it reads, without "
+          "a key, names of queues, models and tools, and what they do and "
+          "cost." },
     { .name = "slots",
       .type = SETTING_NUMBER,
       .offset = AT(slots),
@@ -124,15 +135,6 @@ static const struct setting rows[] = {
                "compared with --drain. 0: not known." },
     LOG_LEVEL_ROW(AT(log_level)),
     RELOAD_ROW(AT(reload_ms)),
-    { .name = "metrics",
-      .type = SETTING_TEXT,
-      .offset = AT(metrics),
-      .normal = "",
-      .value = "PLACE",
-      .check = listen_place_check,
-      .about = "Where /metrics (for Prometheus), /livez and /readyz are "
-               "answered without a key: a numeric address with a port "
-               "(127.0.0.1:9464) or unix:/path." },
     { .name = "deadline",
       .type = SETTING_TIME,
       .offset = AT(limits.deadline_ms),

@@ -109,8 +109,9 @@ struct consumer_settings {
     struct session_settings session;
     struct trace_settings trace;
 
-    char *queues; /* comma-separated, the most urgent first */
-    char *name;   /* of this consumer; made up when empty */
+    char *queues;  /* comma-separated, the most urgent first */
+    char *name;    /* of this consumer; made up when empty */
+    char *metrics; /* place to listen at; "": nowhere */
     char *executor;
     char *prompts;       /* folder, see ask.h */
     uint64_t partitions; /* 0: as the fleet has them */
@@ -120,7 +121,6 @@ struct consumer_settings {
     uint64_t drain_ms;    /* how long jobs may take to end in a drain */
     int log_level;        /* enum log_severity */
     uint64_t reload_ms;
-    char *metrics; /* a place, see listen_place.h; "": none */
     uint64_t grace_ms;
     uint64_t redis_ms; /* for the answer to a command */
 };

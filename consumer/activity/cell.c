@@ -19,7 +19,6 @@
 
 #include "consumer/activity/tool_calls.h"
 #include "consumer/conversation/observation.h"
-#include "consumer/numbers.h"
 #include "consumer/output/output.h"
 #include "consumer/python/record.h"
 #include "schemas/message/limits.h"
@@ -380,11 +379,6 @@ static enum pace enter_recording(void *owner)
     data.state = view_of(ran ? cell_state_names[ended->state] : "kept");
     data.ms = ran ? attempt_now_ms(attempt) - cell->asked_ms : 0;
     data.item = item_of(cell);
-    if (ran) {
-        metric_add(CELLS, 1, LABELS(data.status));
-        metric_add(CELL_STATES, 1, LABELS(data.state));
-        metric_observe(CELL_SECONDS, (double)data.ms / 1000, NO_LABELS);
-    }
     struct journal_entry entry = { &cell->record, NULL, "tool.completed",
                                    &data };
     journal_write(&attempt->journal, &entry, on_journaled, cell);

@@ -92,22 +92,24 @@ struct event_data turn_reasoning_event(struct model_turn *turn)
                                 .item = turn->reasoning_item };
 }
 
-static void count_first(struct model_turn *turn)
+/* The first piece of the reply. */
+static void turn_hear(struct model_turn *turn)
 {
     const struct attempt *attempt = turn->activity.attempt;
-    uint64_t took_ms = attempt_now_ms(attempt) - turn->asked_ms;
-    if (!turn->heard)
-        metric_observe(MODEL_FIRST_TOKEN, (double)took_ms / 1000,
-                       LABELS(view_of(attempt->endpoint->name)));
+    if (turn->heard)
+        return;
     turn->heard = true;
+    spans_first(&turn->chat);
+    metric_observe(NUMBER_MODEL_FIRST_TOKEN,
+                   (double)(attempt_now_ms(attempt) - turn->asked_ms) / 1000,
+                   LABELS(view_of(attempt->endpoint->name)));
 }
 
 static void on_text(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    count_first(turn);
+    turn_hear(turn);
     struct event_data about = turn_message_event(turn);
-    spans_first(&turn->chat);
     progress_text(&turn->activity.attempt->progress, "message.delta", &about,
                   text);
     early_session_hear(turn, text);
@@ -116,9 +118,8 @@ static void on_text(void *owner, struct view text)
 static void on_reasoning(void *owner, struct view text)
 {
     struct model_turn *turn = owner;
-    count_first(turn);
+    turn_hear(turn);
     struct event_data about = turn_reasoning_event(turn);
-    spans_first(&turn->chat);
     progress_text(&turn->activity.attempt->progress, "reasoning.delta", &about,
                   text);
 }
@@ -126,7 +127,7 @@ static void on_reasoning(void *owner, struct view text)
 static void on_call(void *owner, struct view tool)
 {
     struct model_turn *turn = owner;
-    spans_first(&turn->chat);
+    turn_hear(turn);
     early_session_call(turn, tool);
 }
 
@@ -156,20 +157,12 @@ static uint64_t function_item(struct model_turn *turn, const json_t *message)
     return 0;
 }
 
-static void count_tokens(struct view endpoint, const char *which,
-                         uint64_t tokens)
-{
-    metric_add(MODEL_TOKENS, (double)tokens, LABELS(endpoint, view_of(which)));
-}
+/* ---------------------------------------------------------------- counting */
 
-/* One request has ended; usage: of its reply, or of what it has cost. */
-static void count_request(const struct model_turn *turn, const char *outcome)
+static void count_tokens(struct view endpoint, const char *name, uint64_t count)
 {
-    const struct attempt *attempt = turn->activity.attempt;
-    struct view endpoint = view_of(attempt->endpoint->name);
-    uint64_t took_ms = attempt_now_ms(attempt) - turn->asked_ms;
-    metric_add(MODEL_REQUESTS, 1, LABELS(endpoint, view_of(outcome)));
-    metric_observe(MODEL_SECONDS, (double)took_ms / 1000, LABELS(endpoint));
+    metric_add(NUMBER_MODEL_TOKENS, (double)count,
+               LABELS(endpoint, view_of(name)));
 }
 
 static void count_usage(const struct model_turn *turn,
@@ -178,11 +171,42 @@ static void count_usage(const struct model_turn *turn,
     struct view endpoint = view_of(turn->activity.attempt->endpoint->name);
     count_tokens(endpoint, "input", usage->input_tokens);
     count_tokens(endpoint, "output", usage->output_tokens);
-    count_tokens(endpoint, "cached", usage->cached_tokens);
+    count_tokens(endpoint, "cache_read", usage->cached_tokens);
     count_tokens(endpoint, "cache_write", usage->cache_write_tokens);
-    count_tokens(endpoint, "uncounted", usage->uncounted_tokens);
-    metric_add(MODEL_COST, (double)usage->cost / 1e6, LABELS(endpoint));
+    count_tokens(endpoint, "estimated", usage->uncounted_tokens);
+    metric_add(NUMBER_MODEL_COST, (double)usage->cost / 1e6, LABELS(endpoint));
 }
+
+/* NULL: a reply came. */
+static const char *request_outcome(const struct model_failure *failure)
+{
+    if (!failure)
+        return "ok";
+    if (failure->late)
+        return "timeout";
+    if (failure->http_status == 429)
+        return "rate_limited";
+    if (failure->http_status == 503 || failure->http_status == 529)
+        return "overloaded";
+    if (strcmp(failure->why.code, "model_cut") == 0)
+        return "cut";
+    return strcmp(failure->why.code, "model_refused") == 0 ? "refused"
+                                                           : "error";
+}
+
+static void count_request(const struct model_turn *turn,
+                          const struct model_failure *failure)
+{
+    const struct attempt *attempt = turn->activity.attempt;
+    struct view endpoint = view_of(attempt->endpoint->name);
+    double took_s = (double)(attempt_now_ms(attempt) - turn->asked_ms) / 1000;
+    metric_add(NUMBER_MODEL_REQUESTS, 1,
+               LABELS(endpoint, view_of(request_outcome(failure))));
+    if (!failure)
+        metric_observe(NUMBER_MODEL_REQUEST, took_s, LABELS(endpoint));
+}
+
+/* --------------------------------------------------------- what came of it */
 
 /* The reply is gone after this call: so its record is composed at once, and
  * written in RECORDING. */
@@ -210,9 +234,9 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
         .function_item = function_item(turn, read),
     };
     struct err err;
+    count_usage(turn, &record.usage);
     turn->message_item = record.item;
     turn->spent = spend_settle(turn, &record.usage);
-    count_usage(turn, &record.usage);
     turn->usage = (struct model_usage){
         .name = record.model,
         .input_tokens = record.usage.input_tokens,
@@ -240,13 +264,13 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply)
 
 void turn_count(struct model_turn *turn, enum endpoint_count what)
 {
-    struct view endpoint = view_of(turn->activity.attempt->endpoint->name);
+    const struct model_endpoint *endpoint = turn->activity.attempt->endpoint;
+    struct view name = view_of(endpoint->name);
+    fleet_endpoints_count(shared_of(turn), endpoint, what);
     if (what == COUNT_PAID_TWICE)
-        metric_add(MODEL_PAID_TWICE, 1, LABELS(endpoint));
+        metric_add(NUMBER_MODEL_PAID_TWICE, 1, LABELS(name));
     else if (what == COUNT_RECOVERED)
-        metric_add(MODEL_RECOVERED, 1, LABELS(endpoint));
-    fleet_endpoints_count(shared_of(turn), turn->activity.attempt->endpoint,
-                          what);
+        metric_add(NUMBER_MODEL_RECOVERED, 1, LABELS(name));
 }
 
 /* The endpoint wants to be left alone: other consumers must know. */
@@ -338,9 +362,9 @@ static void on_model_done(void *owner, const struct model_reply *reply,
 {
     struct model_turn *turn = owner;
     early_session_end(turn);
+    count_request(turn, failure);
     tell_chat(turn, reply, failure);
     turn_tell_endpoint(turn, failure);
-    count_request(turn, failure ? failure->why.code : "ok");
     turn->failure = (struct model_failure){ 0 };
     if (failure)
         turn->failure = *failure;

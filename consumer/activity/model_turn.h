@@ -126,7 +126,7 @@ void turn_take_reply(struct model_turn *turn, const struct model_reply *reply);
  * well. */
 void turn_tell_endpoint(struct model_turn *turn,
                         const struct model_failure *failure);
-/* Counts one more, for the operators' totals of the endpoint. */
+/* Counts one more, for the operators' totals of the endpoint and our own. */
 void turn_count(struct model_turn *turn, enum endpoint_count what);
 /* Decides what follows turn->failure: another request, another endpoint, a
  * wait, or the end of the job. */

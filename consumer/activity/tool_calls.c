@@ -178,6 +178,18 @@ static struct event_data about(const struct tool_use *use,
     return data;
 }
 
+static void count_use(const struct tool_use *use, const struct record *record)
+{
+    bool refused = use->ruling != RULING_RUN;
+    metric_add(NUMBER_TOOL_CALLS, 1,
+               LABELS(record->tool, refused          ? VIEW("refused")
+                                    : record->failed ? VIEW("error")
+                                                     : VIEW("ok")));
+    if (!refused)
+        metric_observe(NUMBER_TOOL_TIME, (double)record->ms / 1000,
+                       LABELS(record->tool));
+}
+
 static void write_result(struct tool_use *use)
 {
     bool failed = use->why.kind != ERR_NONE;
@@ -195,8 +207,7 @@ static void write_result(struct tool_use *use)
                   : failed                  ? VIEW("error")
                                             : VIEW("ok");
     data.ms = record.ms;
-    metric_add(TOOL_CALLS, 1, LABELS(record.tool, data.status));
-    metric_observe(TOOL_SECONDS, (double)record.ms / 1000, LABELS(record.tool));
+    count_use(use, &record);
     tool_use_write_record(use, &record, "tool.completed", &data, on_result);
 }
 
@@ -539,8 +550,10 @@ void code_calls_ask(struct tool_uses *uses, struct view call,
         replay(attempt, known, frame->number);
     else if (running)
         running->asked_as = frame->number;
-    else if (!make_call(uses, call, frame, hash, known, &err))
+    else if (!make_call(uses, call, frame, hash, known, &err)) {
+        metric_add(NUMBER_TOOL_CALLS, 1, LABELS(frame->name, VIEW("refused")));
         code_call_refuse(attempt, call, frame->number, &err);
+    }
 }
 
 void code_calls_repeat(struct attempt *attempt, struct view call,

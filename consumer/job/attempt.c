@@ -9,7 +9,6 @@
 #include "consumer/activity/recall.h"
 #include "consumer/blob.h"
 #include "consumer/job/wait.h"
-#include "consumer/numbers.h"
 #include "schemas/message/limits.h"
 #include "schemas/service/log.h"
 
@@ -353,7 +352,6 @@ enum pace attempt_hand_back(struct attempt *attempt, const struct err *why)
 {
     log_job_line(ATTEMPT_LOG(attempt), "job.handed_back", "{s:s}", "why",
                  why->text);
-    metric_add(JOBS_HANDED_BACK, 1, LABELS(view_of(why->code)));
     if (attempt->stop < STOP_RELEASE)
         attempt->stop = STOP_RELEASE;
     return AGAIN; /* heed_stop() comes first */

@@ -272,6 +272,8 @@ store_done attempt_written;
 
 /* load.c: attempt_begin() keeps what the take has told, and logs the start. */
 void attempt_begin(struct attempt *attempt, const struct take_reply *start);
+/* Of a time since the job's submit: what of it came after its not_before. */
+uint64_t attempt_due_ms(const struct attempt *attempt, uint64_t since_submit);
 void origin_finish(struct origin *origin);
 void job_tools_finish(struct job_tools *tools);
 machine_step step_loading, step_loaded;

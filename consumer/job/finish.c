@@ -179,10 +179,24 @@ enum pace enter_finishing(void *owner)
     return WAIT;
 }
 
+static void count_end(const struct attempt *attempt)
+{
+    const struct job_outcome *ending = &attempt->ending;
+    const char *code = ending->why.code;
+    uint64_t ms = attempt_due_ms(attempt, ending->total_ms);
+    struct view queue = attempt->origin.facts.queue;
+    struct view outcome = view_of(job_state_names[ending->status]);
+    metric_add(NUMBER_JOBS_FINISHED, 1,
+               LABELS(queue, outcome, view_of(*code ? code : "none")));
+    metric_observe(NUMBER_JOB_DURATION, (double)ms / 1000,
+                   LABELS(queue, outcome));
+}
+
 enum pace step_finished(void *owner)
 {
     struct attempt *attempt = owner;
     const struct job_outcome *ending = &attempt->ending;
+    count_end(attempt);
     attempt->spans.outcome = job_state_names[ending->status];
     log_job_line(ATTEMPT_LOG(attempt), "job.finished",
                  "{s:s, s:s, s:s, s:I, s:I}", "status",
@@ -190,13 +204,6 @@ enum pace step_finished(void *owner)
                  "why", ending->why.text, "turns",
                  (json_int_t)attempt->conversation.turn, "ms",
                  (json_int_t)ending->total_ms);
-    struct view queue = attempt->origin.facts.queue;
-    struct view outcome = view_of(job_state_names[ending->status]);
-    struct view reason = view_of(ending->why.code);
-    metric_add(JOBS_FINISHED, 1,
-               LABELS(queue, outcome, reason.len > 0 ? reason : VIEW("none")));
-    metric_observe(JOB_DURATION, (double)ending->total_ms / 1000,
-                   LABELS(queue, outcome));
     return machine_go(&attempt->machine, ENDED);
 }
 
@@ -222,13 +229,22 @@ enum pace enter_releasing(void *owner)
     return hand_back(attempt, &command);
 }
 
+static struct view why_released(const struct attempt *attempt)
+{
+    const struct consumer *consumer = attempt->consumer;
+    struct executor_absence absence;
+    if (consumer->mode != MODE_SERVING)
+        return VIEW("drain");
+    return executor_is_away(consumer->executor, &absence) ? VIEW("executor")
+                                                          : VIEW("session");
+}
+
 enum pace step_released(void *owner)
 {
     struct attempt *attempt = owner;
     attempt->spans.outcome = "released";
     log_job_line(ATTEMPT_LOG(attempt), "job.released", "{}");
-    if (attempt->fault.kind == ERR_NONE)
-        metric_add(JOBS_HANDED_BACK, 1, LABELS(VIEW("drain")));
+    metric_add(NUMBER_JOBS_HANDED_BACK, 1, LABELS(why_released(attempt)));
     return machine_go(&attempt->machine, ENDED);
 }
 
@@ -268,5 +284,8 @@ enum pace step_parked(void *owner)
     attempt->spans.outcome = attempt->approval.call ? "approval" : "waiting";
     log_job_line(ATTEMPT_LOG(attempt), "job.parked", "{s:I}", "wait_ms",
                  (json_int_t)attempt->retries.wait_ms);
+    metric_add(NUMBER_JOBS_HANDED_BACK, 1,
+               LABELS(attempt->approval.call ? VIEW("approval")
+                                             : attempt->retries.reason));
     return machine_go(&attempt->machine, ENDED);
 }

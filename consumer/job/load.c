@@ -163,7 +163,7 @@ void attempt_begin(struct attempt *attempt, const struct take_reply *start)
                  (json_int_t)attempt->origin.epoch, "records",
                  (json_int_t)start->records, "queued_ms",
                  (json_int_t)attempt->origin.queued_ms);
-    metric_add(JOBS_STARTED, 1, LABELS(attempt->origin.facts.queue));
+    metric_add(NUMBER_JOBS_STARTED, 1, LABELS(attempt->origin.facts.queue));
     if (start->cancel)
         attempt->stop = STOP_CANCEL; /* the first step ends it */
     else if (consumer->mode != MODE_SERVING)
@@ -343,18 +343,6 @@ static bool choose_tools(struct attempt *attempt, struct err *err)
     return attempt->job.kind != JOB_CONVERSATION || add_functions(attempt, err);
 }
 
-/* Of the first attempt, from when the job was due. */
-static void count_wait(const struct attempt *attempt)
-{
-    const struct origin *origin = &attempt->origin;
-    uint64_t due = origin->facts.now - origin->queued_ms;
-    if (attempt->job.not_before > due)
-        due = attempt->job.not_before;
-    if (origin->number == 1)
-        metric_observe(JOB_WAIT, (double)since(origin->facts.now, due) / 1000,
-                       LABELS(origin->facts.queue));
-}
-
 static bool load_read_job(struct attempt *attempt, struct err *err)
 {
     struct job *job = &attempt->job;
@@ -362,7 +350,6 @@ static bool load_read_job(struct attempt *attempt, struct err *err)
                     buf_view(&attempt->origin.body), &attempt->arena, err) ||
         !facts_match(&attempt->origin.facts, job, err))
         return false;
-    count_wait(attempt);
     decide_upload(job, &attempt->consumer->prompts, &attempt->arena);
     return true;
 }
@@ -550,12 +537,31 @@ static void on_earlier(void *owner, const redisReply *reply,
     attempt_stop(attempt, STOP_FAULT);
 }
 
+uint64_t attempt_due_ms(const struct attempt *attempt, uint64_t since_submit)
+{
+    const struct origin *origin = &attempt->origin;
+    uint64_t submitted_at = origin->facts.now - origin->queued_ms;
+    uint64_t delay_ms = since(attempt->job.not_before, submitted_at);
+    return since_submit > delay_ms ? since_submit - delay_ms : 0;
+}
+
+/* A job that was handed back before its first record counts once more. */
+static void count_wait(const struct attempt *attempt)
+{
+    const struct origin *origin = &attempt->origin;
+    uint64_t wait_ms = attempt_due_ms(attempt, origin->queued_ms);
+    if (origin->number == 1 && origin->record_count == 0)
+        metric_observe(NUMBER_JOB_WAIT, (double)wait_ms / 1000,
+                       LABELS(origin->facts.queue));
+}
+
 enum pace step_loading(void *owner)
 {
     struct attempt *attempt = owner;
     struct err err;
     if (!load_read_job(attempt, &err))
         return cannot_load(attempt, &err);
+    count_wait(attempt);
     if (attempt->job.earlier.len == 0)
         return load_rest(attempt);
     blob_get(&attempt->store, &attempt->consumer->names, attempt->job.earlier,

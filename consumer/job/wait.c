@@ -6,7 +6,6 @@
 
 #include "consumer/conversation/approval.h"
 #include "consumer/conversation/tools.h"
-#include "consumer/numbers.h"
 #include "schemas/service/log.h"
 
 enum { MOST_WAIT_MS = 30 * 1000 }; /* of our own; others may ask for more */
@@ -54,7 +53,6 @@ static void log_wait(const struct attempt *attempt, const struct err *why)
     log_job_line(ATTEMPT_LOG(attempt), "job.retrying", "{s:s, s:s, s:I}",
                  "code", why->code, "why", why->text, "wait_ms",
                  (json_int_t)attempt->retries.wait_ms);
-    metric_add(STEPS_RETRIED, 1, LABELS(view_of(why->code)));
 }
 
 void wait_tell(struct attempt *attempt, const struct err *why)

@@ -96,15 +96,15 @@ struct breaker {
     struct rate rate;  /* what is left of its limits */
 };
 
+/* It has failed so often that only probes are sent. */
+bool breaker_is_open(const struct breaker *breaker);
+
 /* Asks for one request. Returns how many ms the endpoint is to be left alone.
  * 0: it may be asked now; then its outcome must be told by one of the three
  * functions below, or a probe would block the endpoint for ever. */
 uint64_t breaker_ask(struct breaker *breaker, uint64_t now_ms);
 /* The same for fetching a kept reply, which does not count for its limits. */
 uint64_t breaker_ask_kept(struct breaker *breaker, uint64_t now_ms);
-
-/* Whether it has failed so often that it is left alone, or probed. */
-bool breaker_is_open(const struct breaker *breaker);
 
 void breaker_well(struct breaker *breaker);
 void breaker_failed(struct breaker *breaker, uint64_t now_ms);

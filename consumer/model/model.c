@@ -405,6 +405,7 @@ static void judge_break(struct model_call *call)
         err_set(why, ERR_RETRY, late ? "model_unavailable" : "model_cut",
                 "the reply broke off: %s", response->text);
     call->failure.unknown = response->end != HTTP_NOT_SENT;
+    call->failure.late = late;
 }
 
 static void learn_use(struct model_call *call)

@@ -53,6 +53,7 @@ struct model_failure {
     struct usage usage; /* of a whole reply that was refused or no use; zeroed:
                            the endpoint counted nothing */
     bool has_cost;      /* usage.cost is what the endpoint said */
+    bool late;          /* no answer, or not the rest of it, in time */
     bool blind;         /* the endpoint does not take pictures, or not these */
     bool anew; /* another request at once may succeed, but the owner must make
                   it: the pictures of this one are no longer in memory */

@@ -65,9 +65,9 @@ struct executor {
     size_t room; /* of requests */
     struct executor_watch *watches;
     char isolation[512];
-    size_t lacks; /* walls that its boxes have not */
     char libraries[MAX_LIBRARIES_BYTES + 1];
     uint64_t backoff_ms;
+    bool counts;                   /* as the welcome has it */
     bool off;                      /* the path is EXECUTOR_NONE */
     const char *word;              /* why it is away; NULL: it is ready */
     char reason[128];              /* the same as a sentence */
@@ -322,7 +322,7 @@ static void on_welcome(struct executor *executor, const struct frame *frame)
              VIEW_ARG(frame->isolation));
     snprintf(executor->libraries, sizeof(executor->libraries), "%.*s",
              VIEW_ARG(frame->libraries));
-    executor->lacks = frame->lacks.count;
+    executor->counts = frame->counts;
     alarm_stop(executor->alarm);
     executor->backoff_ms = BACKOFF_MIN_MS;
     executor->word = NULL;
@@ -503,14 +503,14 @@ bool executor_is_ready(const struct executor *executor)
     return executor->machine.state == READY;
 }
 
+bool executor_counts(const struct executor *executor)
+{
+    return executor->machine.state == READY && executor->counts;
+}
+
 const char *executor_libraries(const struct executor *executor)
 {
     return executor->libraries;
-}
-
-size_t executor_lacks(const struct executor *executor)
-{
-    return executor->lacks;
 }
 
 const char *executor_isolation(const struct executor *executor)

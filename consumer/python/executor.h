@@ -56,11 +56,12 @@ bool executor_is_away(const struct executor *executor,
 void executor_notify(struct executor *executor, void (*on_state)(void *owner),
                      void *owner);
 /* The executor's walls, in its own words; "" before the first contact. */
-size_t executor_lacks(const struct executor *executor); /* walls */
 const char *executor_isolation(const struct executor *executor);
 /* What code may import there, separated by commas; "" before the first contact.
  */
 const char *executor_libraries(const struct executor *executor);
+/* It is ready, and answers FRAME_NUMBERS: older executors do not. */
+bool executor_counts(const struct executor *executor);
 /* Accepts NULL. Nothing is called any more, not even open requests. */
 void executor_free(struct executor *executor);
 

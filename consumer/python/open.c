@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "consumer/blob.h"
-#include "consumer/numbers.h"
 #include "consumer/python/state.h"
 #include "schemas/message/text.h"
 
@@ -154,7 +153,6 @@ enum pace open_enter(void *owner)
     struct python_session *session = owner;
     struct frame open = { .type = FRAME_OPEN, .limits = session->setup.limits };
     session->opening.presence = PRESENCE_ASKED;
-    session->opening.asked_ns = uv_hrtime();
     return session_ask(session, &open, on_opened);
 }
 
@@ -176,9 +174,6 @@ enum pace open_landed(void *owner)
     if (is_stale(session))
         return session_enter(session, DROPPING);
     if (session->exchange.fresh) {
-        metric_observe(SESSION_START,
-                       (double)(uv_hrtime() - session->opening.asked_ns) / 1e9,
-                       NO_LABELS);
         plan_from_record(session);
         return begin_restoring(session, false);
     }

@@ -35,7 +35,6 @@ enum presence {
 };
 
 struct session_opening {
-    uint64_t asked_ns; /* when the executor was asked for it */
     enum presence presence;
     char
         holder[MAX_NAME_BYTES + 1]; /* the executor's name for this interpreter,

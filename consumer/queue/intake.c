@@ -49,7 +49,6 @@ struct intake {
     struct intake_events events;
     void *owner;
     struct link *link;
-    uint64_t asked_ns; /* when the take was sent */
     /* While the link is ready: the end of healing. While it is not: the end of
      * the leases of what a lost take may have started. */
     struct alarm *alarm;
@@ -146,6 +145,15 @@ static void make_groups(struct intake *intake)
     }
 }
 
+/* Proof that jobs would come: Redis has answered a take or read. */
+static void note_take(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    metric_set(NUMBER_LAST_TAKE, (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+               NO_LABELS);
+}
+
 /* ---------------------------------------------------------------- taking */
 
 /* The first count of them were named in a take that Redis has answered. */
@@ -185,14 +193,6 @@ static size_t take_jobs(struct intake *intake, const redisReply *reply,
     return jobs;
 }
 
-/* Seconds since 1970. */
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void on_taken(void *owner, const redisReply *reply,
                      const struct err *why)
 {
@@ -207,9 +207,6 @@ static void on_taken(void *owner, const redisReply *reply,
         intake->asked = false;
         return; /* it is sent again when the link is back */
     }
-    metric_set(LAST_TAKE, now_s(), NO_LABELS);
-    metric_observe(REDIS_CALLS, (double)(uv_hrtime() - intake->asked_ns) / 1e9,
-                   LABELS(VIEW("take")));
     if (!transition_taken(reply, &count, &err)) {
         set_refused(intake, WANTED_JOBS, err.kind == ERR_REJECT);
         heal_later(intake, &intake->take_heals, err.text);
@@ -220,6 +217,7 @@ static void on_taken(void *owner, const redisReply *reply,
         end_take(intake);
     } else {
         intake->take_heals = 0;
+        note_take();
         set_refused(intake, WANTED_JOBS, false);
         if (count > 0) /* jobs come although Redis refuses the read */
             set_refused(intake, WANTED_ENTRIES, false);
@@ -257,7 +255,6 @@ static void send_take(struct intake *intake)
     struct command command;
     transition_take(&command, &consumer->names, intake->partition->number,
                     &take);
-    intake->asked_ns = uv_hrtime();
     intake->asked =
         link_send(intake->link, &command, MARGIN_MS, on_taken, intake);
     command_finish(&command);
@@ -327,6 +324,7 @@ static void on_entries(void *owner, const redisReply *reply,
         heal_later(intake, &intake->read_heals, reply->str);
     } else if (reply) {
         intake->read_heals = 0;
+        note_take();
         set_refused(intake, WANTED_ENTRIES, false);
         if (reply->type == REDIS_REPLY_ARRAY)
             keep_arrivals(intake, reply);
@@ -380,6 +378,23 @@ bool intake_is_well(struct intake *intake)
     intake->rounds_seen = intake->rounds;
     return intake->refused == 0 &&
            (went_round || !intake->asked || !link_is_ready(intake->link));
+}
+
+bool intake_serves(const struct intake *intake, struct err *err)
+{
+    unsigned int number = intake->partition->number;
+    if (!link_is_ready(intake->link))
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "no connection to Redis to take jobs of partition %u by",
+                       number);
+    if (intake->refused != 0)
+        return err_set(err, ERR_REJECT, "redis_refused",
+                       "Redis refuses to give jobs of partition %u", number);
+    return !intake->healing ||
+           err_set(err, ERR_RETRY, "redis_unavailable",
+                   "Redis could not give jobs of partition %u just now; the "
+                   "consumer asks again soon",
+                   number);
 }
 
 /* ------------------------------------------------------------------ life */

@@ -47,6 +47,8 @@ size_t intake_offer(struct intake *intake, size_t slots, bool scarce);
 void intake_stop(struct intake *intake);
 /* No job can arrive any more that it would have to hand back. */
 bool intake_is_over(const struct intake *intake);
+/* Whether jobs come, or would if there were any. Else err says why not. */
+bool intake_serves(const struct intake *intake, struct err *err);
 /* For a watchdog: a take or read has ended since this was last asked, or none
  * is due; and Redis has refused nothing. */
 bool intake_is_well(struct intake *intake);

@@ -52,7 +52,7 @@ static void heed(const struct beat_batch *batch, size_t index,
     if (!beat->held) {
         log_job_line(&job.log, "job.lost", "{s:I}", "epoch",
                      (json_int_t)job.epoch);
-        metric_add(LEASES_LOST, 1, NO_LABELS);
+        metric_add(NUMBER_LEASES_LOST, 1, NO_LABELS);
         consumer->jobs->on_lost(consumer, slot);
     } else if (beat->cancel) {
         consumer->jobs->on_cancel(consumer, slot);

@@ -118,6 +118,31 @@ bool partitions_are_well(struct partitions *partitions)
     return well;
 }
 
+static bool partition_serves(const struct partition *partition, struct err *err)
+{
+    if (!control_is_ready(partition->control))
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "Redis is away, or has not said yet that partition %u "
+                       "can be served",
+                       partition->number);
+    if (!upkeep_has_reported(partition->upkeep))
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "partition %u has not answered the first report yet",
+                       partition->number);
+    return intake_serves(partition->intake, err);
+}
+
+bool partitions_serve(const struct partitions *partitions, struct err *err)
+{
+    if (!partitions)
+        return err_set(err, ERR_RETRY, "redis_unavailable",
+                       "Redis has not told yet how many partitions there are");
+    for (size_t i = 0; i < partitions->count; i++)
+        if (!partition_serves(&partitions->list[i], err))
+            return false;
+    return true;
+}
+
 /* Beats first: after an outage that was longer than a lease, our leases are
  * over until they are renewed. */
 static void on_ready(void *owner)

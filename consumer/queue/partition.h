@@ -63,6 +63,9 @@ size_t partitions_depart(struct partitions *partitions,
                          void (*done)(void *owner), void *owner);
 /* No job can arrive any more that would have to be handed back. */
 bool partitions_are_over(const struct partitions *partitions);
+/* Whether jobs of all of them come, or would if there were any and a slot were
+ * free. Else err says what is wrong with the first one. */
+bool partitions_serve(const struct partitions *partitions, struct err *err);
 /* For a watchdog: since the last call every intake has had an answer of Redis,
  * or has a good reason to have none. */
 bool partitions_are_well(struct partitions *partitions);

@@ -61,7 +61,6 @@ struct write {
     store_done *done;
     void *owner;
     enum write_kind kind;
-    uint64_t sent_ns;
     union {
         struct command command;
         struct finish finish;
@@ -139,11 +138,28 @@ static void pop(struct store *store)
         store->last = NULL;
 }
 
+/* What a write calls: "journal" of quern_v1_journal. */
+static struct view store_function(const struct write *write)
+{
+    const struct command *command = &write->command;
+    if (write->kind == END)
+        return VIEW("finish");
+    struct view name = command->argc < 2 ? VIEW("")
+                                         : (struct view){ command->argv[1],
+                                                          command->argvlen[1] };
+    size_t prefix = strlen("quern_v1_");
+    return view_starts(name, "quern_v1_")
+               ? (struct view){ name.data + prefix, name.len - prefix }
+               : name;
+}
+
 /* The next write is sent only after the sender was told: an attempt that has
  * lost its job drops what waits. It may also finish the store, and then
  * write->store is NULL. */
 static void store_refuse(struct write *write, const struct err *err)
 {
+    if (strcmp(err->code, "stale") == 0)
+        metric_add(NUMBER_WRITES_FENCED, 1, LABELS(store_function(write)));
     if (write->done)
         write->done(write->owner, NULL, err);
     struct store *store = write->store;
@@ -165,10 +181,6 @@ static void store_settle(struct write *write, const redisReply *reply,
         return;
     }
     if (!reply && err && err->kind != ERR_RETRY) {
-        if (strcmp(err->code, "stale") == 0)
-            metric_add(WRITES_FENCED, 1, NO_LABELS);
-        else
-            metric_add(REDIS_ERRORS, 1, LABELS(VIEW("refused")));
         store_refuse(write, err);
         return;
     }
@@ -178,9 +190,6 @@ static void store_settle(struct write *write, const redisReply *reply,
             return; /* it is sent again once the control is ready */
         if (write->control->ready) /* else another write has logged it */
             log_line("redis.not_now", "{s:s}", "why", err->text);
-        bool is_full = strcmp(err->code, "redis_full") == 0;
-        metric_add(REDIS_ERRORS, 1,
-                   LABELS(is_full ? VIEW("oom") : VIEW("not_now")));
         retry_later(write->control);
         return;
     }
@@ -196,12 +205,7 @@ static void store_settle(struct write *write, const redisReply *reply,
 static void on_answer(void *owner, const redisReply *reply,
                       const struct err *lost)
 {
-    const struct write *write = owner;
     struct err err;
-    if (reply)
-        metric_observe(REDIS_CALLS,
-                       (double)(uv_hrtime() - write->sent_ns) / 1e9,
-                       LABELS(VIEW("write")));
     (void)lost;
     if (!reply)
         store_settle(owner, NULL, NULL);
@@ -301,7 +305,6 @@ static void store_push(struct store *store)
     if (store->sent || !write || !control->ready)
         return;
     store->sent = true;
-    write->sent_ns = uv_hrtime();
     if (write->kind == END)
         add_end(control, write);
     else if (write->kind == COMMITTED)
@@ -439,7 +442,6 @@ static void on_link_lost(void *owner, const struct err *why)
     struct control *control = owner;
     control->ready = false;
     log_line("redis.lost", "{s:s}", "why", why->text);
-    metric_add(REDIS_ERRORS, 1, LABELS(VIEW("lost")));
     if (!control->welcome && strcmp(why->code, "redis_refused") == 0)
         control->events.on_refused(control->owner, why);
 }

@@ -408,7 +408,7 @@ static void on_lapsed(struct chore *chore, const redisReply *reply)
     }
     if (jobs > 0)
         log_line("lapse.found", "{s:I}", "jobs", (json_int_t)jobs);
-    metric_add(JOBS_RECLAIMED, (double)jobs, LABELS(VIEW("lapsed")));
+    metric_add(NUMBER_JOBS_RECLAIMED, (double)jobs, LABELS(VIEW("lapsed")));
     if (more)
         lapse(chore);
     else
@@ -451,7 +451,7 @@ static void on_swept(struct chore *chore, const redisReply *reply)
                  upkeep->streams[upkeep->stream_at].text,
                  upkeep->streams[upkeep->stream_at].len, "jobs",
                  (json_int_t)jobs);
-    metric_add(JOBS_RECLAIMED, (double)jobs, LABELS(VIEW("swept")));
+    metric_add(NUMBER_JOBS_RECLAIMED, (double)jobs, LABELS(VIEW("unstarted")));
     upkeep_copy(upkeep->entry, sizeof(upkeep->entry), cursor);
     if (view_is(cursor, "-") && ++upkeep->stream_at == upkeep->stream_count) {
         upkeep->stream_at = 0;
@@ -498,7 +498,7 @@ static void on_mended(struct chore *chore, const redisReply *reply)
     }
     if (mended > 0)
         log_line("mend.found", "{s:I}", "keys", (json_int_t)mended);
-    metric_add(JOBS_RECLAIMED, (double)mended, LABELS(VIEW("mended")));
+    metric_add(NUMBER_JOBS_RECLAIMED, (double)mended, LABELS(VIEW("mended")));
     upkeep_copy(upkeep->cursor, sizeof(upkeep->cursor), cursor);
     if (!view_is(cursor, "0"))
         rest(chore, MEND_STEP_MS);

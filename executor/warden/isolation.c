@@ -14,6 +14,7 @@
 #include "executor/box/box.h"
 #include "executor/box/walls.h"
 #include "executor/proxy/hosts.h"
+#include "executor/warden/numbers.h"
 
 /* "no network", or "network by proxy: pypi.org, .wikipedia.org". */
 static void describe_network(const struct executor_settings *settings,
@@ -85,6 +86,30 @@ void isolation_describe(const struct executor_settings *settings,
                                            : "one user id for all boxes",
              host_parts[walls->host & (BOX_HOST_FILES | BOX_HOST_DEVICES)],
              limits, network);
+}
+
+void isolation_count(const struct executor_settings *settings,
+                     const struct walls *walls)
+{
+    bool boxed = !settings->insecure;
+    bool memory = isolation_has(walls, CONTROLLER_MEMORY);
+    const struct {
+        const char *name;
+        bool up;
+    } rows[] = {
+        { "box", boxed },
+        { "seccomp", seccomp_available() },
+        { "landlock", walls->landlock > 0 },
+        { "watchdog", boxed && (memory || walls->proc) },
+        { "memory", boxed && memory },
+        { "processes", boxed && isolation_has(walls, CONTROLLER_PIDS) },
+        { "cpu", boxed && isolation_has(walls, CONTROLLER_CPU) },
+        { "own_users", boxed && users_count(walls->users) > 0 },
+        { "own_files", boxed && !(walls->host & BOX_HOST_FILES) },
+        { "own_devices", boxed && !(walls->host & BOX_HOST_DEVICES) },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        metric_set(NUMBER_WALLS, rows[i].up, LABELS(view_of(rows[i].name)));
 }
 
 /* The first pid namespace of a kernel: only a container is in another one. */

@@ -24,6 +24,10 @@ struct walls {
 void isolation_describe(const struct executor_settings *settings,
                         const struct walls *walls, char text[ISOLATION_BYTES]);
 
+/* The same as numbers. */
+void isolation_count(const struct executor_settings *settings,
+                     const struct walls *walls);
+
 /* A wall that is missing or weaker than it could be, and how to get it. */
 struct lack {
     char what[MAX_NAME_BYTES + 1]; /* a key of the welcome frame */

@@ -16,6 +16,7 @@
 #include "executor/box/walls.h"
 #include "executor/warden/devices.h"
 #include "executor/warden/isolation.h"
+#include "executor/warden/numbers.h"
 #include "executor/warden/selftest.h"
 #include "executor/warden/server.h"
 #include "executor/warden/socket.h"
@@ -86,6 +87,7 @@ static void warden_serve(struct warden *warden)
         .lacks = { warden->advice, warden->lack_count },
         .libraries = view_of(zygote_libraries(zygote)),
         .version = VIEW(QUERN_VERSION),
+        .counts = true,
     };
     warden->listener = -1;
     warden->server = server_new(&warden->sessions, listener, &welcome, &err);
@@ -113,6 +115,7 @@ static const struct lack *look_at_walls(struct warden *warden)
         .users = warden->users,
     };
     const struct lack *demanded = NULL;
+    isolation_count(&warden->settings, &walls);
     isolation_describe(&warden->settings, &walls, warden->isolation);
     warden->lack_count =
         isolation_lacks(&warden->settings, &walls, warden->lacks);
@@ -129,6 +132,7 @@ static const struct lack *look_at_walls(struct warden *warden)
 static void on_selftest(void *owner, const struct err *err)
 {
     struct warden *warden = owner;
+    metrics_declare(warden_numbers, WARDEN_NUMBERS);
     const struct lack *demanded = err ? NULL : look_at_walls(warden);
     if (err) {
         isolation_explain(err);
@@ -299,6 +303,7 @@ static void warden_finish(struct warden *warden)
     warden_settle(&warden->loop, NULL);
     cgroups_free(warden->cgroups);
     users_free(warden->users);
+    metrics_finish();
     uv_loop_close(&warden->loop);
     if (warden->listener >= 0)
         close(warden->listener);

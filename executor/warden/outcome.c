@@ -11,6 +11,7 @@
 #include "executor/box/walls.h"
 #include "executor/warden/image.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/numbers.h"
 #include "executor/warden/session_steps.h"
 #include "schemas/message/buf.h"
 #include "schemas/message/limits.h"
@@ -258,6 +259,16 @@ static void log_outcome(const struct session *session)
              run->reason);
 }
 
+/* Saves and restores are no cells. */
+static void count_outcome(const struct running_cell *run)
+{
+    if (run->asked.task != TASK_CODE)
+        return;
+    metric_add(NUMBER_CELLS, 1,
+               LABELS(view_of(cell_status_names[run->cell.status])));
+    metric_observe(NUMBER_CELL_TIME, (double)run->cell.ms / 1000, NO_LABELS);
+}
+
 /* Everything in the box stands still or has ended, so the listing is what the
  * cell left. From the frame on no call is open. */
 void outcome_say(struct session *session, bool emptied)
@@ -294,6 +305,7 @@ void outcome_say(struct session *session, bool emptied)
     };
     call_say(run->call, &frame);
     log_outcome(session);
+    count_outcome(run);
     session->loss.emptied = false;
     run->call = NULL;
     tool_end(session);

@@ -138,6 +138,15 @@ static void pool_entry_start(struct interpreter_pool *pool,
         pool_entry_be_born(entry);
 }
 
+size_t pool_ready(const struct interpreter_pool *pool)
+{
+    size_t count = 0;
+    for (const struct pool_entry *entry = pool->first; entry;
+         entry = entry->next)
+        count += entry->ready;
+    return count;
+}
+
 /* ------------------------------------------------------------ how many, when
  */
 

@@ -29,6 +29,9 @@ struct interpreter *pool_take(struct interpreter_pool *pool,
                               enum profile profile,
                               const struct session_limits *limits);
 
+/* How many are ready. */
+size_t pool_ready(const struct interpreter_pool *pool);
+
 /* The zygote of that profile, started if need be: for interpreters that are
  * born while a session waits. */
 struct zygote *pool_zygote(struct interpreter_pool *pool, enum profile profile);

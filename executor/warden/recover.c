@@ -10,6 +10,7 @@
 
 #include "executor/base/log.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/numbers.h"
 #include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
@@ -304,6 +305,17 @@ static enum cell_state state_now(const struct session *session, bool back,
     return CELL_ROLLED_BACK;
 }
 
+static void count_rollback(const struct session *session)
+{
+    enum cell_status status =
+        session_runs_cell(session) ? status_of(session) : CELL_OK;
+    bool stopped =
+        status != CELL_OK && status != CELL_ERROR && status != CELL_EXIT;
+    metric_add(
+        NUMBER_ROLLBACKS, 1,
+        LABELS(view_of(stopped ? cell_status_names[status] : "between")));
+}
+
 /* With the outcome of this cell, or, when none ran, with that of the next. */
 static void recover_tell(struct session *session, bool back)
 {
@@ -311,6 +323,8 @@ static void recover_tell(struct session *session, bool back)
     struct running_cell *run = &session->run;
     enum cell_state state = state_now(session, back, now, sizeof(now));
     what_happened(session, what, sizeof(what));
+    if (state == CELL_ROLLED_BACK)
+        count_rollback(session);
     if (!session_runs_cell(session)) {
         snprintf(session->loss.text, sizeof(session->loss.text), "%s; %s", what,
                  now);

@@ -7,6 +7,7 @@
 
 #include "executor/base/wire.h"
 #include "executor/warden/memory.h"
+#include "executor/warden/numbers.h"
 #include "executor/warden/session_steps.h"
 #include "executor/warden/sessions.h"
 
@@ -20,6 +21,11 @@ static void answer_opened(struct session *session,
                     .holder = view_of(session->holder),
                     .fresh = fresh,
                 });
+    if (!session->opened)
+        metric_observe(
+            NUMBER_SESSION_START,
+            (double)(clock_ms() - session->made_ms) / 1000,
+            LABELS(session->was_ready ? VIEW("ready") : VIEW("cold")));
     session->opened = true;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "executor/base/log.h"
+#include "executor/warden/numbers.h"
+#include "schemas/metrics/relay.h"
 
 enum {
     BACKLOG = 64,
@@ -15,6 +17,7 @@ enum {
     HELLO_MS = 5000,               /* for the first frame */
     MAX_QUEUED_BYTES = 8 << 20,    /* of requests that wait */
     MAX_BACKLOG_BYTES = 256 << 20, /* then the consumer is taken for dead */
+    NUMBERS_MS = 25 * 1000, /* one that asks no more makes room for others */
 };
 
 struct peer_conn {
@@ -25,6 +28,8 @@ struct peer_conn {
     struct buf input;
     struct loop_alarm *alarm; /* hello is due; or: look at the input again */
     bool greeted;             /* hello has come */
+    uint64_t counts_since;    /* among those that ask for our numbers */
+    uint64_t counts_last_ms;  /* when it last did; 0: never */
     bool lagged;  /* its sessions wait until it has read everything */
     bool stopped; /* not read: too much waits, or it lags */
     bool broken;  /* to be closed at the next alarm */
@@ -36,6 +41,7 @@ struct server {
     struct frame welcome;
     struct peer_conn *conns;
     size_t count;
+    uint64_t counting; /* connections that have begun to ask for our numbers */
 };
 
 /* ---------------------------------------------------------------- closing */
@@ -159,6 +165,39 @@ static void greet(struct peer_conn *conn, const struct frame *hello)
     peer_answer(&conn->peer, hello->ref, conn->server->welcome);
 }
 
+/* Whether no other connection has asked for the numbers for longer: of several
+ * consumers one gets them, or their sum would count twice. */
+static bool is_first_to_count(const struct peer_conn *conn, uint64_t now_ms)
+{
+    for (const struct peer_conn *other = conn->server->conns; other;
+         other = other->next) {
+        bool asks = other->counts_last_ms > 0 && !other->broken &&
+                    now_ms - other->counts_last_ms < NUMBERS_MS;
+        if (asks && other->counts_since < conn->counts_since)
+            return false;
+    }
+    return true;
+}
+
+static void answer_numbers(struct peer_conn *conn, uint64_t ref)
+{
+    uint64_t now_ms = clock_ms();
+    CLEANUP(buf_finish) struct buf text;
+    buf_init(&text, RELAY_BYTES);
+    if (conn->counts_last_ms == 0 ||
+        now_ms - conn->counts_last_ms >= NUMBERS_MS)
+        conn->counts_since = ++conn->server->counting;
+    conn->counts_last_ms = now_ms;
+    if (is_first_to_count(conn, now_ms)) {
+        sessions_count(conn->server->sessions);
+        metrics_write(&text);
+    }
+    peer_answer(
+        &conn->peer, ref,
+        (struct frame){ .type = FRAME_NUMBERS,
+                        .data = buf_ok(&text) ? buf_view(&text) : VIEW("") });
+}
+
 static bool server_take_frame(struct peer_conn *conn, struct view body,
                               struct err *err)
 {
@@ -173,6 +212,11 @@ static bool server_take_frame(struct peer_conn *conn, struct view body,
     }
     if (hello) {
         greet(conn, &request->frame);
+        request_free(request);
+        return true;
+    }
+    if (request->frame.type == FRAME_NUMBERS) {
+        answer_numbers(conn, request->frame.ref);
         request_free(request);
         return true;
     }

@@ -449,6 +449,7 @@ static enum pace find_interpreter(struct session *session)
     struct sessions *all = session->sessions;
     struct interpreter *ready =
         pool_take(all->pool, session->profile, &session->limits);
+    session->was_ready = ready;
     if (ready) {
         session_use_interpreter(session, ready);
         return AGAIN;
@@ -557,6 +558,7 @@ struct session *session_new(struct sessions *sessions, struct view name,
     session->profile = profile;
     machine_init(&session->machine, &kind, session, SESSION_IDLE);
     session->limits = *limits;
+    session->made_ms = clock_ms();
     session->sending.fd = -1;
     assert(name.len < sizeof(session->name));
     memcpy(session->name, name.data, name.len);

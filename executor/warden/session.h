@@ -177,6 +177,8 @@ struct session {
     struct peer_request *first; /* what is asked, in order; owned */
     struct session_calls calls; /* that were made, with their outcomes */
     bool opened;                /* FRAME_OPENED was sent once */
+    bool was_ready;             /* its interpreter stood ready */
+    uint64_t made_ms;
 
     struct interpreter *interpreter; /* NULL: none yet, or none any more */
     struct box_request box_request;  /* while one has to be born for us */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "executor/base/log.h"
+#include "executor/warden/numbers.h"
 
 /* The host's name, with "-" in place of what a name here may not have. */
 static void name_host(char host[64])
@@ -151,6 +152,22 @@ static void answer_sessions(struct sessions *sessions,
                     .type = FRAME_LISTING,
                     .sessions = list,
                 });
+}
+
+static void count_idle(struct session *session, void *with)
+{
+    size_t *idle = with;
+    *idle += session->machine.state == SESSION_IDLE;
+}
+
+void sessions_count(struct sessions *sessions)
+{
+    size_t idle = 0, ready = pool_ready(sessions->pool);
+    do_to_all(sessions, count_idle, &idle);
+    metric_set(NUMBER_SESSIONS, (double)idle, LABELS(VIEW("idle")));
+    metric_set(NUMBER_SESSIONS, (double)(sessions->count - idle),
+               LABELS(VIEW("busy")));
+    metric_set(NUMBER_SESSIONS, (double)ready, LABELS(VIEW("ready")));
 }
 
 void sessions_ask(struct sessions *sessions, struct peer_request *request)

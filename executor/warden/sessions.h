@@ -30,6 +30,8 @@ void sessions_name(struct sessions *sessions);
 /* Takes the request, and finds or makes the session that it is for. A session
  * may be freed before this returns. */
 void sessions_ask(struct sessions *sessions, struct peer_request *request);
+/* Puts into the warden's numbers how many there are. */
+void sessions_count(struct sessions *sessions);
 /* The peer went away: no session knows it any more. */
 void sessions_leave(struct sessions *sessions, struct peer *peer);
 /* A peer has begun to lag: sessions whose cells it listens to wait. Steps no

@@ -18,11 +18,10 @@ static const char *const kinds[] = { "jobs", "operate", "openai", "plugs",
 static const char *const outcomes[] = {
     "2xx", "3xx", "4xx", "5xx", "gone", NULL
 };
-static const char *const bodies[] = { "json", "file", NULL };
 static const double seconds[] = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
                                   2.5,   5,    10,    30,   60,  300,  0 };
 
-enum { REQUESTS, REQUEST_SECONDS, STREAMS, CONNECTIONS, BODY_BYTES, METRICS };
+enum { REQUESTS, REQUEST_SECONDS, STREAMS, CONNECTIONS, METRICS };
 
 static const struct metric table[METRICS] = {
     [REQUESTS] = { "http_requests_total",
@@ -48,11 +47,6 @@ static const struct metric table[METRICS] = {
                       "Connections of clients.",
                       { { NULL, NULL } },
                       .buckets = NULL },
-    [BODY_BYTES] = { "http_body_bytes",
-                     METRIC_GAUGE,
-                     "Memory for bodies: of requests in JSON, and of files.",
-                     { { "body", bodies } },
-                     .is_whole = true },
 };
 
 struct numbers {
@@ -170,8 +164,6 @@ static void set_gauges(const struct gateway *gateway)
 
     metric_set(STREAMS, (double)load.streams, NO_LABELS);
     metric_set(CONNECTIONS, (double)load.connections, NO_LABELS);
-    metric_set(BODY_BYTES, (double)load.body_bytes, LABELS(VIEW("json")));
-    metric_set(BODY_BYTES, (double)gateway->blob_bytes, LABELS(VIEW("file")));
 }
 
 static void write_metrics(void *owner, struct buf *out)

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "schemas/metrics/metrics.h"
 
@@ -252,20 +251,11 @@ void fleet_numbers_finish(struct fleet_numbers *numbers)
     buf_finish(&numbers->gauges);
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 bool fleet_numbers_collect(struct fleet_numbers *numbers, struct quern *quern,
                            struct quern_error *error)
 {
     struct quern_queues queues = { 0 };
     struct quern_workers workers = { 0 };
-    double begun = seconds_now();
     bool good = quern_queues(quern, NULL, &queues, error) &&
                 quern_workers(quern, &workers, error);
 
@@ -274,7 +264,6 @@ bool fleet_numbers_collect(struct fleet_numbers *numbers, struct quern *quern,
         write_gauges(&numbers->gauges, &queues, &workers);
     else
         numbers->errors++;
-    numbers->seconds = seconds_now() - begun;
     free(queues.items);
     quern_workers_free(&workers);
     return good;
@@ -283,10 +272,6 @@ bool fleet_numbers_collect(struct fleet_numbers *numbers, struct quern *quern,
 void fleet_numbers_write(const struct fleet_numbers *numbers, struct buf *out)
 {
     buf_add(out, buf_view(&numbers->gauges));
-    metrics_write_head(out, "collect_seconds", METRIC_GAUGE,
-                       "What it took to ask Redis for the fleet's numbers, the "
-                       "last time.");
-    metrics_write_sample(out, "collect_seconds", numbers->seconds, NULL);
     metrics_write_head(out, "collect_errors_total", METRIC_COUNTER,
                        "Times that Redis could not be asked for them; then "
                        "they are left out.");

@@ -20,7 +20,6 @@ uint64_t fleet_wanted(const struct quern_queue *queue);
 
 struct fleet_numbers {
     struct buf gauges; /* as text; empty: Redis could not be asked */
-    double seconds;    /* that asking Redis took */
     uint64_t errors;   /* of all times: it could not be asked */
 };
 

@@ -5,11 +5,11 @@
 #include "schemas/message/table.h"
 
 const char *const frame_type_names[] = {
-    "hello",   "open",    "run",    "interrupt", "put",
-    "get",     "list",    "close",  "forget",    "sessions",
-    "answer",  "welcome", "opened", "output",    "display",
-    "restart", "tool",    "done",   "chunk",     "listing",
-    "ok",      "failed",  "update", "clear",     NULL,
+    "hello",   "open",    "run",     "interrupt", "put",    "get",
+    "list",    "close",   "forget",  "sessions",  "answer", "welcome",
+    "opened",  "output",  "display", "restart",   "tool",   "done",
+    "chunk",   "listing", "ok",      "failed",    "update", "clear",
+    "numbers", NULL,
 };
 
 static const char *const guest_type_names[] = {
@@ -77,7 +77,7 @@ static const struct field frame_fields[] = {
     TEXT(frame, name, FIELD_RAW, MAX_PATH_BYTES,
          "put, get: the file; tool: its name"),
     BYTES(frame, data, 0, MAX_TOOL_BYTES,
-          "put, output, chunk; tool, answer: JSON"),
+          "put, output, chunk; tool, answer: JSON; numbers: text"),
     UINT(frame, offset, 0, MAX_NUMBER,
          "put, chunk: of data in the file; output: in the stream, where some "
          "before it is left out"),
@@ -102,6 +102,7 @@ static const struct field frame_fields[] = {
     TEXT(frame, libraries, 0, MAX_LIBRARIES_BYTES,
          "welcome: what code may import, with commas"),
     TEXT(frame, version, 0, MAX_WORD_BYTES, "hello, welcome"),
+    BOOL(frame, counts, 0, "welcome: it answers numbers"),
 };
 const struct schema schema_frame = {
     SCHEMA(frame, "Between consumer and warden."),

@@ -40,7 +40,7 @@ enum frame_type {
     FRAME_SESSIONS,  /* all that are open */
     FRAME_ANSWER,    /* session, call, number: of TOOL; data, or error */
     /* warden to consumer */
-    FRAME_WELCOME, /* isolation, lacks, libraries, version */
+    FRAME_WELCOME, /* isolation, lacks, libraries, version, counts */
     FRAME_OPENED,  /* session, holder; fresh: nothing has run in it; call: the
                       one that runs in it */
     FRAME_OUTPUT,  /* call, stream, data at offset: some before it may be left
@@ -63,6 +63,9 @@ enum frame_type {
                       this, in this cell and in those before it */
     FRAME_CLEAR,   /* call, number: what the cell has put out is gone; wait:
                       when it puts out more */
+    /* both ways */
+    FRAME_NUMBERS, /* what the executor has counted; the answer: data, text as
+                      relay.h has it, or nothing: another consumer gets it */
 };
 extern const char *const frame_type_names[];
 
@@ -135,6 +138,8 @@ struct frame {
     struct list lacks; /* of struct pair: a wall that could be more, and how */
     struct view libraries; /* that code may import, with commas */
     struct view version;
+    bool counts; /* welcome: it answers FRAME_NUMBERS. One that does not would
+                    close the connection. */
 };
 extern const struct schema schema_frame;
 

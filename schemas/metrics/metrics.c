@@ -22,8 +22,11 @@ struct allowed {
 /* What was counted of a metric: for each series, the places of its values in
  * their sets make its number. */
 struct counted {
-    double *numbers; /* of each series: one, or those of a histogram; NULL: no
-                        series was touched */
+    size_t places;  /* series that there can be */
+    size_t buckets; /* of a histogram */
+    size_t width;   /* numbers of a series: one; of a histogram the observations
+                       of each bucket, those above all of them, and the sum */
+    double *numbers; /* of each series; NULL: no series was touched */
     bool *is_touched;
 };
 
@@ -75,12 +78,19 @@ static size_t label_place(const struct metric_label *label, struct view value)
     return places - 1;
 }
 
+/* NULL: no value has that place, or not yet, or it is that of "other". */
+static const char *label_named(const struct metric_label *label, size_t place)
+{
+    if (label->values)
+        return label->values[place];
+    const struct allowed *allowed = find_allowed(label->name);
+    return allowed && place < allowed->count ? allowed->values[place] : NULL;
+}
+
 static struct view label_value(const struct metric_label *label, size_t place)
 {
-    if (place == label_places(label) - 1)
-        return other;
-    return view_of(label->values ? label->values[place]
-                                 : find_allowed(label->name)->values[place]);
+    const char *named = label_named(label, place);
+    return named ? view_of(named) : other;
 }
 
 static size_t metric_places(const struct metric *metric)
@@ -118,31 +128,23 @@ static void metric_values(const struct metric *metric, size_t place,
 static size_t bucket_count(const struct metric *metric)
 {
     size_t count = 0;
-    while (metric->buckets[count] > 0)
+    while (metric->buckets && metric->buckets[count] > 0)
         count++;
     return count;
 }
 
-/* Numbers of a series: of a histogram the observations of each bucket, those
- * above all of them, and the sum. */
-static size_t metric_width(const struct metric *metric)
-{
-    return metric->type == METRIC_HISTOGRAM ? bucket_count(metric) + 2 : 1;
-}
-
 static double *touch(size_t id, size_t place)
 {
-    const struct metric *metric = &all.table[id];
     struct counted *counted = &all.counted[id];
-    size_t places = metric_places(metric), width = metric_width(metric);
     if (!counted->numbers) {
-        counted->numbers = calloc(places * width, sizeof(double));
-        counted->is_touched = calloc(places, sizeof(bool));
+        counted->numbers =
+            calloc(counted->places * counted->width, sizeof(double));
+        counted->is_touched = calloc(counted->places, sizeof(bool));
         if (!counted->numbers || !counted->is_touched)
             abort();
     }
     counted->is_touched[place] = true;
-    return counted->numbers + place * width;
+    return counted->numbers + place * counted->width;
 }
 
 static double *series_of(int id, const struct metric_labels *labels)
@@ -166,33 +168,43 @@ void metric_set(int id, double value, struct metric_labels labels)
         *number = value;
 }
 
+void metric_zero(int id)
+{
+    if (id < 0 || (size_t)id >= all.count || !all.counted[id].numbers)
+        return;
+    const struct counted *counted = &all.counted[id];
+    for (size_t i = 0; i < counted->places * counted->width; i++)
+        counted->numbers[i] = 0;
+}
+
 void metric_observe(int id, double value, struct metric_labels labels)
 {
     double *numbers = series_of(id, &labels);
     if (!numbers)
         return;
-    const struct metric *metric = &all.table[id];
-    size_t count = bucket_count(metric), i = 0;
-    while (i < count && value > metric->buckets[i])
+    const double *buckets = all.table[id].buckets;
+    size_t count = all.counted[id].buckets, i = 0;
+    while (i < count && value > buckets[i])
         i++;
     numbers[i]++;
     numbers[count + 1] += value;
 }
 
-/* -------------------------------------------------------------------- tables
- */
+/* ------------------------------------------------------------------ tables */
 
-/* The combinations of what the table names, without "other". */
+/* All combinations of values that are named, without "other". */
 static void touch_whole(size_t id)
 {
     const struct metric *metric = &all.table[id];
-    size_t places = metric_places(metric);
-    for (size_t place = 0; place < places; place++) {
-        struct view values[METRIC_LABELS] = { { NULL, 0 } };
+    for (size_t place = 0; place < all.counted[id].places; place++) {
         bool is_named = true;
-        metric_values(metric, place, values);
-        for (size_t i = 0; i < METRIC_LABELS; i++)
-            is_named = is_named && values[i].data != other.data;
+        size_t rest = place;
+        for (size_t i = METRIC_LABELS; i-- > 0 && is_named;) {
+            size_t places = label_places(&metric->labels[i]);
+            is_named = !metric->labels[i].name ||
+                       label_named(&metric->labels[i], rest % places);
+            rest /= places;
+        }
         if (is_named)
             touch(id, place);
     }
@@ -211,9 +223,16 @@ void metrics_declare(const struct metric *table, size_t count)
     all.counted = calloc(count, sizeof(*all.counted));
     if (!all.counted)
         abort();
-    for (size_t id = 0; id < count; id++)
+    for (size_t id = 0; id < count; id++) {
+        size_t buckets = bucket_count(&table[id]);
+        all.counted[id] = (struct counted){
+            .places = metric_places(&table[id]),
+            .buckets = buckets,
+            .width = table[id].type == METRIC_HISTOGRAM ? buckets + 2 : 1,
+        };
         if (is_written_from_start(&table[id]))
             touch_whole(id);
+    }
 }
 
 void metrics_finish(void)
@@ -229,9 +248,22 @@ void metrics_finish(void)
     memset(&all, 0, sizeof(all));
 }
 
+/* The metric has that label, and a series for each value of it from the start.
+ */
+static bool has_allowed(const struct metric *metric, const char *label)
+{
+    bool has = false;
+    for (size_t i = 0; i < METRIC_LABELS && metric->labels[i].name; i++)
+        has = has || (!metric->labels[i].values &&
+                      strcmp(metric->labels[i].name, label) == 0);
+    return has && metric->is_whole;
+}
+
 void metrics_allow(const char *label, struct view value)
 {
     struct allowed *allowed = find_allowed(label);
+    if (!all.table)
+        return;
     for (size_t i = 0; i < MOST_LABELS && !allowed; i++)
         if (!all.allowed[i].label)
             allowed = &all.allowed[i];
@@ -241,8 +273,12 @@ void metrics_allow(const char *label, struct view value)
     for (size_t i = 0; i < allowed->count; i++)
         if (view_is(value, allowed->values[i]))
             return;
-    if (allowed->count < METRIC_ALLOWED)
-        allowed->values[allowed->count++] = view_dup(value);
+    if (allowed->count == METRIC_ALLOWED)
+        return;
+    allowed->values[allowed->count++] = view_dup(value);
+    for (size_t id = 0; id < all.count; id++)
+        if (has_allowed(&all.table[id], label))
+            touch_whole(id);
 }
 
 /* A histogram is one series for each bucket, +Inf, the sum and the count. */
@@ -256,7 +292,7 @@ size_t metrics_series(void)
     size_t series = 0;
     for (size_t id = 0; id < all.count; id++) {
         const struct counted *counted = &all.counted[id];
-        size_t places = counted->numbers ? metric_places(&all.table[id]) : 0;
+        size_t places = counted->numbers ? counted->places : 0;
         for (size_t place = 0; place < places; place++)
             if (counted->is_touched[place])
                 series += metric_lines(&all.table[id]);
@@ -268,19 +304,26 @@ size_t metrics_most_series(void)
 {
     size_t series = 0;
     for (size_t id = 0; id < all.count; id++)
-        series += metric_places(&all.table[id]) * metric_lines(&all.table[id]);
+        series += all.counted[id].places * metric_lines(&all.table[id]);
     return series;
 }
 
-/* ---------------------------------------------------------------------- text
- */
+bool metrics_has(struct view name)
+{
+    for (size_t id = 0; id < all.count; id++)
+        if (view_is(name, all.table[id].name))
+            return true;
+    return false;
+}
+
+/* -------------------------------------------------------------------- text */
 
 static void write_number(struct buf *out, double value)
 {
     if (value == floor(value) && fabs(value) < 9007199254740992.0)
         buf_printf(out, "%.0f", value);
     else
-        buf_printf(out, "%.9g", value);
+        buf_printf(out, "%.15g", value); /* a time in ms has 13 digits */
 }
 
 /* A value may hold any UTF-8; what is none is shown as "?". */
@@ -368,12 +411,11 @@ static void write_metric(struct buf *out, size_t id)
 {
     const struct metric *metric = &all.table[id];
     const struct counted *counted = &all.counted[id];
-    size_t places = counted->numbers ? metric_places(metric) : 0;
-    size_t width = metric_width(metric);
+    size_t places = counted->numbers ? counted->places : 0;
     metrics_write_head(out, metric->name, metric->type, metric->help);
     for (size_t place = 0; place < places; place++) {
         struct view values[METRIC_LABELS] = { { NULL, 0 } };
-        const double *numbers = counted->numbers + place * width;
+        const double *numbers = counted->numbers + place * counted->width;
         if (!counted->is_touched[place])
             continue;
         metric_values(metric, place, values);

@@ -20,9 +20,10 @@
  * the set counts as "other". So the number of series has a bound that no job
  * and no model can raise: never make a label of their words, nor of hosts.
  *
- * A series is written once it has been touched. Those of a metric that has no
- * label, or only labels of the table and .is_whole, are written from the start,
- * as 0.
+ * A series is written once it has been touched. That of a metric without a
+ * label is written from the start, as 0; so are all of a metric that .is_whole,
+ * and those of a configured value from when it is allowed: a rate over what was
+ * never seen at 0 misses the first one.
  *
  * Before metrics_declare() nothing is counted, at no cost. One thread.
  *
@@ -61,7 +62,8 @@ struct metric {
 void metrics_declare(const struct metric *table, size_t count);
 void metrics_finish(void);
 /* The value is one of that label from now on, in all metrics that have it
- * without values of their own. */
+ * without values of their own. The label is borrowed, the value copied. Before
+ * metrics_declare() it does nothing. */
 void metrics_allow(const char *label, struct view value);
 
 /* Values of the labels, in the order of the table. */
@@ -73,12 +75,18 @@ struct metric_labels {
 
 void metric_add(int id, double amount, struct metric_labels labels);
 void metric_set(int id, double value, struct metric_labels labels);
+/* All series that there are: before a gauge is set anew of which some may have
+ * gone. */
+void metric_zero(int id);
 /* value: in the unit of the metric's name, which is seconds. */
 void metric_observe(int id, double value, struct metric_labels labels);
 
 /* Series that there are now, and that there can be at most. */
 size_t metrics_series(void);
 size_t metrics_most_series(void);
+
+/* The table has a metric of that name, without "quern_". */
+bool metrics_has(struct view name);
 
 /* Appends all of them. */
 void metrics_write(struct buf *out);

@@ -24,6 +24,9 @@
 
 enum { STEADY_MS = 10000 }; /* ready for so long: back-off begins anew */
 
+/* Of the process. */
+static const struct link_observer *observer;
+
 enum link_state {
     LINK_CLOSED,
     LINK_RESOLVING,
@@ -58,6 +61,7 @@ struct link {
     bool wanted;    /* link_open() was called */
     bool freeing;   /* link_free() was called */
     bool failed;    /* the connection is to be broken */
+    bool is_late;   /* ... because something took too long */
     struct err why; /* of failed */
 
     uv_timer_t timer;
@@ -119,6 +123,7 @@ static void link_enter(struct link *link, enum link_state state,
 static enum pace link_fail(struct link *link, const struct err *why)
 {
     link->failed = true;
+    link->is_late = false;
     link->why = *why;
     return AGAIN;
 }
@@ -129,6 +134,13 @@ static enum pace fail_text(struct link *link, const char *text)
 
     err_set(&why, ERR_RETRY, "redis_unavailable", "%s", text);
     return link_fail(link, &why);
+}
+
+static enum pace fail_late(struct link *link, const char *text)
+{
+    fail_text(link, text);
+    link->is_late = true;
+    return AGAIN;
 }
 
 /* ------------------------------------------------------------- callbacks */
@@ -282,6 +294,41 @@ static void push(struct link *link, const redisReply *reply)
     }
 }
 
+/* ------------------------------------------------------------ the observer */
+
+void links_observe(const struct link_observer *observing)
+{
+    observer = observing;
+}
+
+static void observe_call(struct pending_reply *call,
+                         const struct command *command)
+{
+    call->sort = observer->sort(command);
+    if (call->sort >= 0)
+        call->sent_ns = uv_hrtime();
+}
+
+/* Before its owner is told, who may take a while. */
+static void observe_reply(const struct link *link, const redisReply *reply)
+{
+    const struct pending_reply *call = link->pending.first;
+
+    if (observer && reply->type == REDIS_REPLY_ERROR)
+        observer->on_error(LINK_REFUSED, reply->str);
+    if (observer && call && call->sort >= 0)
+        observer->on_answer(call->sort, uv_hrtime() - call->sent_ns);
+}
+
+static void observe_loss(const struct link *link, bool was_ready)
+{
+    if (observer)
+        observer->on_error(link->is_late ? LINK_LATE
+                           : was_ready   ? LINK_LOST
+                                         : LINK_UNREACHED,
+                           link->why.text);
+}
+
 /* False: the reply ends the connection, and is no answer. */
 static bool heed_error(struct link *link, const redisReply *reply)
 {
@@ -302,6 +349,7 @@ static void link_answer(struct link *link, const redisReply *reply)
 {
     if (!heed_error(link, reply))
         return;
+    observe_reply(link, reply);
     if (link->is_subscriber)
         push(link, reply);
     else if (!pending_answer(&link->pending, reply))
@@ -447,7 +495,7 @@ static enum pace step_ready(void *owner)
             return link_fail(link, &why);
         if (!reply)
             return pending_are_late(&link->pending, uv_now(link->loop))
-                       ? fail_text(link, "a call was not answered "
+                       ? fail_late(link, "a call was not answered "
                                          "within its time")
                        : WAIT;
         /* link_keep_reply() may take it over and leave NULL here. */
@@ -491,6 +539,7 @@ static void link_lose(struct link *link)
         link_enter(link, LINK_BACKOFF, 0);
         return;
     }
+    observe_loss(link, was_ready);
     /* The state first: a callback below may call link_send(), which must find
      * that the link is not ready, or link_free(). */
     link_enter(link, LINK_BACKOFF, backoff_ms(link->failures++));
@@ -516,7 +565,7 @@ static void heed(void *owner)
     const char *late = late_words[link->machine.state];
 
     if (late && uv_now(link->loop) >= link->deadline)
-        fail_text(link, late);
+        fail_late(link, late);
     if (link->freeing && link->machine.state != LINK_CLOSED)
         shut(link);
     else if (link->failed && machine_may_go(&link->machine, LINK_BACKOFF))
@@ -579,7 +628,10 @@ bool link_send(struct link *link, const struct command *command,
     assert(!link->is_subscriber);
     if (!link_is_ready(link))
         return false;
-    pending_add(&link->pending, done, owner, uv_now(link->loop) + deadline_ms);
+    struct pending_reply *call = pending_add(&link->pending, done, owner,
+                                             uv_now(link->loop) + deadline_ms);
+    if (observer)
+        observe_call(call, command);
     wire_put(link->line.wire, command);
     arm(link);
     soon(link);

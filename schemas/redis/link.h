@@ -47,6 +47,25 @@ struct link_events { /* each may be NULL */
 typedef void link_done(void *owner, const redisReply *reply,
                        const struct err *why);
 
+/* For the numbers of a process: what all of its links do. */
+enum link_trouble {
+    LINK_REFUSED,   /* an error reply; also one of the library */
+    LINK_LATE,      /* no answer, or no connection, in time */
+    LINK_LOST,      /* the connection of a link that was ready */
+    LINK_UNREACHED, /* a connection that could not be made */
+};
+struct link_observer {
+    /* Asked of each command that is sent. -1: nobody wants to know how long it
+     * takes. */
+    int (*sort)(const struct command *command);
+    /* sort: what sort() said; ns: from link_send() to the answer. */
+    void (*on_answer)(int sort, uint64_t ns);
+    /* text: the error reply, or why there is no connection. */
+    void (*on_error)(enum link_trouble trouble, const char *text);
+};
+/* Borrowed. NULL: nobody. */
+void links_observe(const struct link_observer *observer);
+
 /* Copies the address and the role. slot: of all keys that will be asked for
  * (slot.h). role appears in CLIENT LIST. Freed by link_free(). */
 struct link *link_new(uv_loop_t *loop, const struct address *address,

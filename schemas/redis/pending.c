@@ -10,18 +10,22 @@ void pending_init(struct pending_replies *pending)
     pending->deadline = NEVER;
 }
 
-void pending_add(struct pending_replies *pending, link_done *done, void *owner,
-                 uint64_t deadline)
+struct pending_reply *pending_add(struct pending_replies *pending,
+                                  link_done *done, void *owner,
+                                  uint64_t deadline)
 {
     struct pending_reply *entry = calloc(1, sizeof(*entry));
 
     if (!entry)
         abort();
-    *entry = (struct pending_reply){ NULL, done, owner, deadline };
+    *entry = (struct pending_reply){
+        .done = done, .owner = owner, .deadline = deadline, .sort = -1
+    };
     *pending->end = entry;
     pending->end = &entry->next;
     if (deadline < pending->deadline)
         pending->deadline = deadline;
+    return entry;
 }
 
 static void pending_answer_one(struct pending_reply *entry,

@@ -14,6 +14,8 @@ struct pending_reply {
     link_done *done;
     void *owner;
     uint64_t deadline; /* ms, the loop's clock */
+    uint64_t sent_ns;  /* these two for a link_observer; sort -1: for none */
+    int sort;
 };
 
 struct pending_replies {
@@ -23,8 +25,9 @@ struct pending_replies {
 };
 
 void pending_init(struct pending_replies *pending);
-void pending_add(struct pending_replies *pending, link_done *done, void *owner,
-                 uint64_t deadline);
+struct pending_reply *pending_add(struct pending_replies *pending,
+                                  link_done *done, void *owner,
+                                  uint64_t deadline);
 
 /* Takes the oldest call off and calls its done(), which may add calls; false
  * when there is none. */

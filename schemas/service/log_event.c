@@ -148,6 +148,8 @@ const struct log_event log_events[] = {
     { "metrics", SEVERITY_INFO,
       "/metrics, /livez and /readyz are answered at {place}, port "
       "{port}." },
+    { "metrics.refused", SEVERITY_WARNING,
+      "The numbers of the {of} are not shown: {why}." },
     { "model.fallback", SEVERITY_WARNING,
       "The model {from} failed: {why}. The job goes on with {to}." },
     { "model.heard", SEVERITY_INFO,

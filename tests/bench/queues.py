@@ -13,6 +13,10 @@ them, and with more consumers: the price of a job should stay what it is.
 
 import contextlib
 import functools
+import json
+import os
+import socket
+import tempfile
 import time
 
 from harness import (
@@ -35,6 +39,9 @@ CONSUMERS = (1, 2, 4)
 GROWTH_JOBS = 5000
 GROWTH_ROUNDS = 3  # at full size
 GROWTH_BATCH = 10000
+ENDPOINTS, TOOLS = 64, 20  # of the consumer whose numbers are read
+SCRAPES = 100
+SHARE_OF_SCRAPES = 0.05
 
 
 class Cost:
@@ -124,6 +131,67 @@ def compare(run, server):
         for queue in queues
     ]
     run.take_turns(turns, SHARE)
+    run.take_turns(
+        [
+            Turn(build.column, "scrape", functools.partial(scrapes, server, build))
+            for build in run.builds
+        ],
+        SHARE_OF_SCRAPES,
+    )
+
+
+# --- a scrape -----------------------------------------------------------------
+
+
+class Watched(Quern):
+    """A worker that shows its numbers, with many endpoints and tools."""
+
+    def __init__(self, folder, server, build):
+        super().__init__(server, build)
+        self.folder, self.place = folder, os.path.join(folder, "numbers.sock")
+
+    def write(self, name, entries):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(entries, file)
+        return path
+
+    def worker(self):
+        url = "http://127.0.0.1:9"
+        endpoints = {f"endpoint-{n}": {"url": url, "model": "m"} for n in range(ENDPOINTS)}
+        tool = {"description": "x", "url": url, "parameters": {"type": "object"}}
+        tools = {f"tool_{n}": tool for n in range(TOOLS)}
+        return [
+            *super().worker(),
+            *("--models", self.write("models.json", endpoints)),
+            *("--tools", self.write("tools.json", tools)),
+            *("--metrics", f"unix:{self.place}"),
+        ]
+
+    def scrape(self):
+        """ms"""
+        begin = time.perf_counter()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.place)
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            while client.recv(1 << 16):
+                pass
+        return 1000 * (time.perf_counter() - begin)
+
+
+def scrapes(server, build):
+    """It has run jobs before."""
+    with tempfile.TemporaryDirectory() as folder:
+        queue = Watched(folder, server, build)
+        queue.clean()
+        worker = queue.start()
+        try:
+            queue.wait_ready(worker)
+            queue.trips(queue.round_trips)
+            return percentiles("scrape", [queue.scrape() for _ in range(SCRAPES)])
+        finally:
+            queue.stop(worker)
+            queue.close()
 
 
 # --- growth --------------------------------------------------------------------
@@ -224,6 +292,7 @@ def rows(run):
         *delay_rows("P3 submit to result", "trip"),
         Row("P13 worker that waits, MiB", "idle", "{:.1f}"),
         Row("P14 question of 200 bytes that waits, bytes", "bytes", "{:.0f}"),
+        *delay_rows(f"scrape, {ENDPOINTS} endpoints, {TOOLS} tools", "scrape"),
     ]
     scale = run.scale(f"to {GROWTH[-1]}")
     for count in growth_counts(run):
@@ -248,6 +317,7 @@ def bars(run):
         ("P3 p50 of BullMQ", run.ratio("trip p50", "BullMQ"), "<=", 0.4),
         ("P3 p99 of BullMQ", run.ratio("trip p99", "BullMQ"), "<=", 0.5),
         ("P13 MiB", run.median("idle"), "<=", 12),
+        ("scrape p50, ms", run.median("scrape p50"), "<=", 5),
         ("P14 bytes of BullMQ", run.ratio("bytes", "BullMQ"), "<=", 0.6),
         (f"P14 price with up to {counts[-1]}, of {counts[0]}", worst, "<=", 1.1),
     ]

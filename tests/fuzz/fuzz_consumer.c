@@ -122,14 +122,15 @@ static void print_much(void)
 static void ask(size_t who, size_t much)
 {
     static const char *const names[] = { "a", "b", "c", "d", "e" };
-    static const int types[] = { FRAME_OPEN,  FRAME_RUN,    FRAME_INTERRUPT,
-                                 FRAME_PUT,   FRAME_GET,    FRAME_LIST,
-                                 FRAME_CLOSE, FRAME_FORGET, FRAME_SESSIONS };
+    static const int types[] = { FRAME_OPEN,   FRAME_RUN,    FRAME_INTERRUPT,
+                                 FRAME_PUT,    FRAME_GET,    FRAME_LIST,
+                                 FRAME_CLOSE,  FRAME_FORGET, FRAME_SESSIONS,
+                                 FRAME_NUMBERS };
     struct frame frame = {
-        .type = types[much % 9],
+        .type = types[much % 10],
         .ref = much,
-        .session = view_of(names[much / 9 % 5]),
-        .call = view_of(names[much / 45 % 5]),
+        .session = view_of(names[much / 10 % 5]),
+        .call = view_of(names[much / 50 % 5]),
         .code = much & 0x100 ? VIEW("wait") : VIEW("1"),
         .name = much & 0x200 ? VIEW("d/f") : VIEW("f"),
         .data = VIEW("bytes of a file"),

@@ -164,6 +164,12 @@ struct interpreter *pool_take(struct interpreter_pool *pool,
     return NULL;
 }
 
+size_t pool_ready(const struct interpreter_pool *pool)
+{
+    (void)pool;
+    return 0;
+}
+
 struct zygote *pool_zygote(struct interpreter_pool *pool, enum profile profile)
 {
     (void)pool;

@@ -74,7 +74,7 @@ def test_jobs_that_wait_are_ready_or_in_a_lane(stack):
     first = numbers["queue_oldest_ready_seconds", "default"]
     assert fleet(stack)["queue_oldest_ready_seconds", "default"] >= first
     assert numbers["workers", "up"] == numbers["workers", "silent"] == 0
-    assert numbers["collect_errors_total",] == 0 and numbers["collect_seconds",] > 0
+    assert numbers["collect_errors_total",] == 0
 
 
 def test_a_paused_queue_wants_no_slots(stack):
@@ -153,9 +153,8 @@ def test_the_gateway_shows_what_the_command_prints(stack, gateway):
     stack.submit(prompt="x")
     until_shown(gateway, 1, "queue_jobs", "default", "ready")
     seen, printed = scrape(gateway.watched), fleet(stack)
-    varies = {"queue_oldest_ready_seconds", "collect_seconds"}
     for key, value in printed.items():
-        assert key in seen and (key[0] in varies or seen[key] == value), key
+        assert key in seen and (key[0] == "queue_oldest_ready_seconds" or seen[key] == value), key
     assert seen["build_info", "gateway", stack.quern("--version").split()[1]] == 1
     assert stack.quern("metrics", f"127.0.0.1:{gateway.watched}").startswith("# HELP quern_")
 

@@ -560,8 +560,7 @@ size_t http_server_connections(const struct http_server *server)
 struct http_load http_server_load(const struct http_server *server)
 {
     return (struct http_load){ .connections = server->count,
-                               .streams = server->service.streams,
-                               .body_bytes = server->service.collected };
+                               .streams = server->service.streams };
 }
 
 void http_server_drain(struct http_server *server, uint64_t grace_ms,

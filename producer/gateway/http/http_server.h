@@ -39,7 +39,6 @@ size_t http_server_connections(const struct http_server *server);
 struct http_load {
     size_t connections;
     size_t streams;    /* that have not ended */
-    size_t body_bytes; /* of bodies that are collected */
 };
 struct http_load http_server_load(const struct http_server *server);
 

@@ -10,7 +10,7 @@
 
 #include "schemas/metrics/metrics.h"
 
-enum { STARTED, FINISHED, PAUSED, WAIT, OPEN, METRICS };
+enum { STARTED, FINISHED, PAUSED, WAIT, OPEN, CALLS, METRICS };
 
 static const char *const outcomes[] = { "completed", "failed", NULL };
 static const char *const walls[] = { "memory", "files", NULL };
@@ -42,6 +42,11 @@ static const struct metric table[METRICS] = {
                "Whether the wall stands.",
                { { "wall", walls } },
                .is_whole = true },
+    [CALLS] = { "calls_total",
+                METRIC_COUNTER,
+                "Calls.",
+                { { "queue", NULL }, { "outcome", outcomes } },
+                .is_whole = true },
 };
 
 static int setup(void **state)
@@ -94,16 +99,38 @@ static void a_whole_metric_is_written_without_other(void **state)
     assert_not_written("other");
 }
 
+static void a_configured_value_of_a_whole_metric_is_written_as_0(void **state)
+{
+    (void)state;
+    assert_not_written("quern_calls_total{");
+    metrics_allow("queue", VIEW("default"));
+    assert_written("quern_calls_total{queue=\"default\",outcome=\"completed\"} "
+                   "0\nquern_calls_total{queue=\"default\",outcome=\"failed\"} "
+                   "0\n");
+    assert_not_written("other");
+}
+
+static void a_gauge_may_be_set_anew_as_a_whole(void **state)
+{
+    (void)state;
+    metric_set(OPEN, 1, LABELS(VIEW("memory")));
+    metric_zero(OPEN);
+    metric_zero(FINISHED); /* nothing was counted: nothing is written */
+    assert_written("quern_wall_up{wall=\"memory\"} 0\n");
+    assert_not_written("quern_jobs_finished_total{");
+}
+
 static void a_series_is_written_once_it_is_touched(void **state)
 {
     (void)state;
     metrics_allow("queue", VIEW("default"));
-    assert_not_written("default");
+    assert_not_written("quern_jobs_finished_total{");
     metric_add(FINISHED, 2, LABELS(VIEW("default"), VIEW("failed")));
     metric_add(FINISHED, 1, LABELS(VIEW("default"), VIEW("failed")));
     assert_written(
         "quern_jobs_finished_total{queue=\"default\",outcome=\"failed\"} 3\n");
-    assert_not_written("completed");
+    assert_not_written(
+        "quern_jobs_finished_total{queue=\"default\",outcome=\"completed\"");
 }
 
 static void a_value_that_nobody_configured_is_other(void **state)
@@ -184,6 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_metric_without_labels_is_written_from_the_start),
         TEST(a_whole_metric_is_written_without_other),
+        TEST(a_configured_value_of_a_whole_metric_is_written_as_0),
+        TEST(a_gauge_may_be_set_anew_as_a_whole),
         TEST(a_series_is_written_once_it_is_touched),
         TEST(a_value_that_nobody_configured_is_other),
         TEST(a_series_keeps_its_number_when_more_values_are_allowed),

@@ -543,6 +543,87 @@ static void an_error_that_a_new_connection_cures_makes_one(void **state)
     close_link(&seen);
 }
 
+/* What the observer of all links was told. */
+static struct {
+    int calls, troubles;
+    enum link_trouble trouble; /* the last one */
+    char text[64];
+    uint64_t longest_ns;
+} told;
+
+static int sort_echo(const struct command *command)
+{
+    return strcmp(command->argv[0], "ECHO") == 0 ? 7 : -1;
+}
+
+static void on_call(int sort, uint64_t ns)
+{
+    assert_int_equal(sort, 7);
+    told.calls++;
+    if (ns > told.longest_ns)
+        told.longest_ns = ns;
+}
+
+static void on_trouble(enum link_trouble trouble, const char *text)
+{
+    told.troubles++;
+    told.trouble = trouble;
+    snprintf(told.text, sizeof(told.text), "%s", text);
+}
+
+static void assert_told(int troubles, enum link_trouble trouble,
+                        const char *text)
+{
+    assert_int_equal(told.troubles, troubles);
+    assert_int_equal(told.trouble, trouble);
+    if (!strstr(told.text, text))
+        fail_msg("\"%s\" has no \"%s\"", told.text, text);
+}
+
+static void an_observer_is_told_of_answers_and_troubles(void **state)
+{
+    static const struct link_observer observer = { sort_echo, on_call,
+                                                   on_trouble };
+    (void)state;
+    struct seen seen;
+
+    links_observe(&observer);
+    open_url(&seen, server.url);
+    spin(&seen.ready, 1);
+    kill(server.pid, SIGSTOP);
+    assert_true(send_words(&seen, "ECHO 1", PATIENCE_MS));
+    assert_true(send_words(&seen, "PING", PATIENCE_MS)); /* nobody counts it */
+    uv_run(&loop, UV_RUN_NOWAIT);
+    uv_sleep(20);
+    kill(server.pid, SIGCONT);
+    assert_true(send_words(&seen, "NOSUCH", PATIENCE_MS));
+    spin(&seen.answered, 3);
+    assert_int_equal(told.calls, 1);
+    assert_true(told.longest_ns >= 20 * 1000000);
+    assert_told(1, LINK_REFUSED, "ERR unknown command");
+    tell_server("CLIENT KILL TYPE normal");
+    spin(&seen.ready, 2);
+    assert_told(2, LINK_LOST, "closed");
+    tell_server("REPLICAOF 127.0.0.1 1");
+    assert_true(send_words(&seen, "SET a b", PATIENCE_MS));
+    spin(&seen.lost, 2);
+    assert_told(3, LINK_LOST, "READONLY");
+    tell_server("REPLICAOF NO ONE");
+    spin(&seen.ready, 3);
+    kill(server.pid, SIGSTOP);
+    assert_true(send_words(&seen, "ECHO late", 10));
+    spin(&seen.lost, 3);
+    kill(server.pid, SIGCONT);
+    assert_told(4, LINK_LATE, "within its time");
+    assert_int_equal(told.calls, 1);
+    close_link(&seen);
+    open_url(&seen, "unix:///tmp/quern-nobody-is-here");
+    spin(&seen.lost, 1);
+    assert_told(5, LINK_UNREACHED, "No such file");
+    close_link(&seen);
+    links_observe(NULL);
+}
+
 static void may_be_freed_at_any_time(void **state)
 {
     (void)state;
@@ -623,6 +704,7 @@ int main(void)
         cmocka_unit_test(may_subscribe_when_ready),
         cmocka_unit_test(hears_the_channels_that_it_has),
         cmocka_unit_test(an_error_that_a_new_connection_cures_makes_one),
+        cmocka_unit_test(an_observer_is_told_of_answers_and_troubles),
         cmocka_unit_test(may_be_freed_at_any_time),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -167,6 +167,10 @@ static const struct canonical canonical[] = {
       "{'type':'display','ref':4294967296,'session':'s-1',"
       "'call':'1.0','bundle':{'text/plain':'<Figure>',"
       "'image/png':{'base64':'iVBORw0KGgo='}}}" },
+    { "frame-numbers", "warden to consumer: what it has counted", &schema_frame,
+      "{'type':'numbers','ref':7,'data':"
+      "'# HELP quern_cells_total Cells.\\n# TYPE quern_cells_total counter\\n"
+      "quern_cells_total{outcome=\\\"ok\\\"} 3\\n'}" },
     { "guest-done", "guest to warden: a cell that raised", &schema_guest_frame,
       "{'type':'done','nonce':77,'status':'error','error':"
       "{'name':'ZeroDivisionError','value':'division by zero',"

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "executor/base/wire.h"
+#include "executor/warden/numbers.h"
 #include "executor/warden/server.h"
 #include "schemas/message/limits.h"
 
@@ -57,6 +58,12 @@ void sessions_caught_up(struct sessions *sessions)
 {
     (void)sessions;
     world.caught_up++;
+}
+
+void sessions_count(struct sessions *sessions)
+{
+    (void)sessions;
+    metric_set(NUMBER_SESSIONS, 7, LABELS(VIEW("busy")));
 }
 
 /* ---------------------------------------------------------------- consumer */
@@ -121,8 +128,13 @@ static const char *next(void)
     struct view body = { heard.data + FRAME_HEADER_BYTES,
                          total - FRAME_HEADER_BYTES };
     assert_true(message_decode(&schema_frame, body, &frame, &arena, &err));
-    snprintf(text, sizeof(text), "%s %llu", frame_type_names[frame.type],
-             (unsigned long long)frame.ref);
+    snprintf(text, sizeof(text), "%s %llu%s", frame_type_names[frame.type],
+             (unsigned long long)frame.ref,
+             frame.data.len == 0 ? ""
+             : memmem(frame.data.data, frame.data.len,
+                      "quern_sessions{state=\"busy\"} 7\n", 31)
+                 ? " with numbers"
+                 : " without numbers");
     buf_drop(&heard, total);
     return text;
 }
@@ -274,6 +286,38 @@ static void there_are_so_many_connections(void **state)
     assert_int_equal(told, 17);
 }
 
+/* Takes the place of fd. Greets, as the first one did. */
+static int connect_another(void)
+{
+    int first = fd;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, address_bytes),
+                     0);
+    say(&(struct frame){ .type = FRAME_HELLO, .ref = 1 });
+    assert_string_equal(next(), "welcome 1");
+    return first;
+}
+
+/* Or a sum over all consumers of the host would count it twice. */
+static void one_connection_gets_the_numbers(void **state)
+{
+    (void)state;
+    metrics_declare(warden_numbers, WARDEN_NUMBERS);
+    int idle = connect_another(); /* it never asks */
+    say(&(struct frame){ .type = FRAME_NUMBERS, .ref = 2 });
+    assert_string_equal(next(), "numbers 2 with numbers");
+    int first = connect_another();
+    say(&(struct frame){ .type = FRAME_NUMBERS, .ref = 3 });
+    assert_string_equal(next(), "numbers 3");
+    close_fd(&first);
+    turn();
+    say(&(struct frame){ .type = FRAME_NUMBERS, .ref = 4 });
+    assert_string_equal(next(), "numbers 4 with numbers");
+    close_fd(&idle);
+    assert_int_equal(world.asked, 0);
+    metrics_finish();
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, connect_one, disconnect)
 
@@ -285,6 +329,7 @@ int main(void)
         TEST(who_lags_and_ends_is_missed),
         TEST(who_asks_too_much_is_heard_in_time),
         TEST(there_are_so_many_connections),
+        TEST(one_connection_gets_the_numbers),
     };
     signal(SIGPIPE, SIG_IGN); /* as the executor does */
     return cmocka_run_group_tests(tests, NULL, NULL);
