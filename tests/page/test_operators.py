@@ -193,6 +193,25 @@ def test_tenants_have_a_sum_and_a_time(tab, stack):
     assert sums[heads.index("Spent in")] == "today, in UTC"
 
 
+def test_a_list_says_what_it_does_not_have(tab, gateway, stack):
+    """The index of ended jobs is bounded (KEYS.md)."""
+    stack.result(stack.submit(prompt="x", session="bounded"))
+    oldest = int(time.time() * 1000) - 3 * 86_400_000
+    line = "\t".join([id_at(oldest, 1), "f", "q", "t", "", "w", "deadline", str(oldest), "9", "9", "1", "0", "0"])
+    stack.db.set(f"{ROOT}ended:before", f"{line}\n")
+    answer = gateway.json("GET", "/v1/jobs?session=bounded")[1]
+    assert answer["ended_since"] == oldest and len(answer["jobs"]) == 1, answer
+    tab.open("jobs?session=bounded")
+    goes_back = re.compile("The list goes back to .*: jobs that ended before are not listed.")
+    tab.see(goes_back)
+    tab.page.locator(".bar").get_by_role("button", name="Remove all").click()
+    tab.page.locator(".question").get_by_text(goes_back).wait_for()
+    tab.open(f"jobs?session=bounded&since={oldest}")
+    tab.page.locator("tbody tr").wait_for()
+    assert tab.page.get_by_text(goes_back).count() == 0
+    stack.db.delete(f"{ROOT}ended:before")
+
+
 # --- what holds jobs back
 
 

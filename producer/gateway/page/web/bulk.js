@@ -1,7 +1,7 @@
 // bulk.js - one act on all jobs that are found: it counts them, asks, and then does it to each. It goes on
 // when its view is left: main.js shows it above each view, and what came of it.
 import { h } from "./dom.js";
-import { count, counted, foreign } from "./format.js";
+import { count, counted, date, foreign } from "./format.js";
 import { question } from "./question.js";
 import { t } from "./words.js";
 
@@ -83,12 +83,17 @@ async function run({ name, run: one }, { ids, hasMore }, changed) {
   changed();
 }
 
-// acts: [{ name, ask: [of one job, of several], when(job), run(id), isFinal }]; pages(cursor) asks for some
-// of the jobs that are found: { jobs, next }; isAll: nothing is filtered, so an act that isFinal is confirmed
+// The index of jobs that have ended is bounded.
+export function listedSince(ms) {
+  return t("The list goes back to {}: jobs that ended before are not listed.", date(ms));
+}
+
+// acts: [{ name, ask: [of one job, of several], when(job), run(id), isFinal, isOfEnded }]; pages(cursor) asks for
+// some of the jobs that are found: { jobs, next, ended_since }; isAll: nothing is filtered, so an act that isFinal is confirmed
 // by its number; changed(): there is something new to show; done(): the jobs are others now.
 // Returns { draw, close }.
 export function bulk({ acts, pages, isAll, changed, done }) {
-  let stage = null; // { text } tells; { one, ids, hasMore } asks
+  let stage = null; // { text } tells; { one, ids, hasMore, since } asks
   let isClosed = false;
 
   function show(next) {
@@ -100,16 +105,19 @@ export function bulk({ acts, pages, isAll, changed, done }) {
     if (isActing()) return;
     forgetActs();
     const ids = new Set();
+    let since = 0;
     show({ text: t("Counting…") });
     try {
       let cursor;
       do {
         const page = await pages(cursor);
         for (const job of page.jobs) if (one.when(job)) ids.add(job.id);
+        if (one.isOfEnded) since = Math.max(since, page.ended_since ?? 0);
         cursor = page.next;
       } while (cursor && ids.size <= MOST && !isClosed);
       const hasMore = ids.size > MOST || Boolean(cursor);
-      show(ids.size > 0 ? { one, ids: [...ids].slice(0, MOST), hasMore } : { text: t("There are none.") });
+      if (ids.size > 0) show({ one, ids: [...ids].slice(0, MOST), hasMore, since });
+      else show({ text: [t("There are none."), since > 0 && listedSince(since)].filter(Boolean).join(" ") });
     } catch (error) {
       show({ text: error.message });
     }
@@ -123,8 +131,9 @@ export function bulk({ acts, pages, isAll, changed, done }) {
   }
 
   function ask() {
-    const { one, ids, hasMore } = stage;
-    const text = [counted(ids.length, ...one.ask), hasMore && t("There are more: these are the first.")];
+    const { one, ids, hasMore, since } = stage;
+    const more = hasMore && t("There are more: these are the first.");
+    const text = [counted(ids.length, ...one.ask), more, since > 0 && listedSince(since)];
     const typed = isAll && one.isFinal ? String(ids.length) : null;
     return question(text.filter(Boolean).join(" "), t(one.name), () => start(stage), () => show(null), typed);
   }

@@ -215,6 +215,7 @@ export const chinese = {
   "The conversation of that job is not kept any more.": "该任务的对话已不再保留。",
   "The gateway does not answer.": "网关没有响应。",
   "The gateway does not say.": "网关未说明。",
+  "The list goes back to {}: jobs that ended before are not listed.": "列表最早到 {}：在此之前结束的任务未列出。",
   "The list stands still.": "列表已暂停。",
   "the oldest for {}": "最久 {}",
   "The time of a budget, in hours": "预算时段（小时）",

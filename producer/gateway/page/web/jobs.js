@@ -1,6 +1,6 @@
 // jobs.js - the tenant's jobs, the newest first, with filters that stand in the address.
 import { get, later, send } from "./api.js";
-import { bulk } from "./bulk.js";
+import { bulk, listedSince } from "./bulk.js";
 import { h } from "./dom.js";
 import { ago, count, fault, foreign, length, moneyInColumn, quoted } from "./format.js";
 import { now } from "./time.js";
@@ -29,24 +29,27 @@ const ACTS = [
     ask: ["Run {} job again?", "Run {} jobs again?"],
     when: (job) => job.state === "failed",
     run: (id) => send("POST", `/v1/jobs/${id}/retry`, {}),
+    isOfEnded: true,
   },
   {
     name: "Remove all",
     ask: ["Remove all that is kept of {} job?", "Remove all that is kept of {} jobs?"],
     when: (job) => ENDS.includes(job.state),
     run: (id) => send("DELETE", `/v1/jobs/${id}`),
+    isOfEnded: true,
     isFinal: true,
   },
 ];
 const PAGE = 500; // jobs that are asked for at once, for an act on all
 
-let left = null; // what was shown when the list was left: { address, pages, next, paused }
+let left = null; // what was shown when the list was left: { address, pages, next, since, paused }
 
 export function open(place, me) {
   const filters = place.query;
   const address = location.hash;
   const kept = place.isBack && left?.address === address ? left : null;
-  let { pages, next, paused } = kept ?? { pages: [], next: undefined, paused: false };
+  // since: jobs that ended before are not listed any more; 0: all are.
+  let { pages, next, since, paused } = kept ?? { pages: [], next: undefined, since: 0, paused: false };
   let showsFilters = false; // of a phone
   let failure = null;
   let forget = null;
@@ -62,27 +65,32 @@ export function open(place, me) {
   // A page may have no jobs although there are more: then the next one is asked for.
   async function pageFrom(cursor) {
     const jobs = [];
+    let since = 0;
     let next = cursor;
     do {
       const page = await ask(next, ROWS);
       if (!page.jobs) throw new Error(t("The gateway does not say."));
       jobs.push(...page.jobs);
+      since = Math.max(since, page.ended_since ?? 0);
       next = page.next;
     } while (next && jobs.length < ROWS && !closed);
-    return { jobs, next };
+    return { jobs, next, since };
   }
 
   // All pages that are shown, anew.
   async function look() {
     try {
       const seen = [];
+      let latest = 0;
       let cursor;
       do {
         const page = await pageFrom(cursor);
         seen.push(page.jobs);
+        latest = Math.max(latest, page.since);
         cursor = page.next;
       } while (cursor && seen.length < pages.length && !closed);
       pages = seen;
+      since = latest;
       next = cursor;
       failure = null;
     } catch (error) {
@@ -100,6 +108,7 @@ export function open(place, me) {
     try {
       const page = await pageFrom(next);
       pages.push(page.jobs);
+      since = Math.max(since, page.since);
       next = page.next;
       failure = null;
     } catch (error) {
@@ -155,10 +164,11 @@ export function open(place, me) {
       all && all.draw(),
       pages.length > 0 && table(pages.flat(), filters, me),
       pages.length === 0 && !failure && h("p", { class: "note" }, t("Loading…")),
+      pages.length > 0 && !next && since > 0 && h("p", { key: "since", class: "note" }, listedSince(since)),
       next && h("p", { key: "more" }, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
-      left = { address, pages, next, paused };
+      left = { address, pages, next, since, paused };
       closed = true;
       forget?.();
       all && all.close();
