@@ -1,5 +1,6 @@
 // chinese.js - the page's words in Chinese. The names are the English ones.
 export const chinese = {
+  "A browser cannot ask for the name {}: use the command quern.": "浏览器无法请求名称 {}：请使用命令 quern。",
   "A call that waits for you": "等待你决定的调用",
   "A chart": "图表",
   "A character that is not seen": "不可见字符",
@@ -350,4 +351,9 @@ export const chinese = {
   "Variables of the environment are not taken: they are hidden.": "环境变量不会沿用：它们是隐藏的。",
   "Your words were not sent:": "你的内容未发送：",
   "{} is no key=value.": "{} 不是 键=值。",
+  "It is queued again:": "已重新排队：",
+  "Metadata is found as key=value, as in order=A-1042.": "元数据按 键=值 查找，例如 order=A-1042。",
+  "Tenants that wait in line": "排队的租户",
+  "The gateway does not answer: the act waits for it.": "网关没有应答：操作正在等待。",
+  "There is no view {}.": "没有视图 {}。",
 };

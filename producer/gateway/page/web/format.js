@@ -25,9 +25,9 @@ export function money(micro) {
   return inDollars(dollars, 2, dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2);
 }
 
-// In a column, where the points of the numbers stand below each other.
+// In a column, where the points of the numbers stand below each other. What has cost nothing may have no price.
 export function moneyInColumn(micro) {
-  return inDollars(micro / 1e6, 4, 4);
+  return micro === 0 ? UNKNOWN : inDollars(micro / 1e6, 4, 4);
 }
 
 function inDollars(dollars, least, most) {
