@@ -355,5 +355,6 @@ export const chinese = {
   "Metadata is found as key=value, as in order=A-1042.": "元数据按 键=值 查找，例如 order=A-1042。",
   "Tenants that wait in line": "排队的租户",
   "The gateway does not answer: the act waits for it.": "网关没有应答：操作正在等待。",
+  "Not live.": "未能实时更新。",
   "There is no view {}.": "没有视图 {}。",
 };

@@ -176,7 +176,7 @@ export function open(place, me) {
         { key: "live", class: "bar" },
         PHONE.matches && filtersButton(),
         h("button", { type: "button", "aria-pressed": String(paused), onclick: pause }, paused ? t("Go on") : t("Pause")),
-        h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : !failure && t("Live.")),
+        h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : failure ? t("Not live.") : t("Live.")),
       ),
       PHONE.matches && showsFilters && filtersForm(),
       fault(failure),
