@@ -119,6 +119,24 @@ def test_more_text_than_is_kept_is_all_read(tab, stack):
     tab.page.locator(".turn :is(.markdown, .text:not(.unread))").nth(59).wait_for(state="attached")
 
 
+def test_replies_of_code_alone(tab, stack):
+    """Each within the bounds of one text; those that are seen first, at the end, are coloured."""
+    job = TakenJob(stack, prompt="x")
+    for n in range(12):
+        code = f"{n}\n```python\n{'f(1)+' * 1500}\n```"
+        job.tell(("message.completed", {"turn": n + 1, "text": code}))
+    job.finish()
+    tab.open(f"job/{job.id}")
+    turns = tab.page.locator("article.turn")
+    turns.nth(11).locator(".token").first.wait_for(state="attached")
+    wait_until(lambda: tab.page.wait_for_timeout(20) or tab.page.locator(".unread").count() == 0)
+    tab.page.wait_for_timeout(1000)  # what should not come has time to
+    elements = tab.page.evaluate("document.querySelectorAll('*').length")
+    assert elements < 60_000, elements
+    assert turns.first.locator(".token").count() == 0
+    assert turns.first.inner_text().count("f(1)+") == 1500
+
+
 WATCH = """const Real = Worker;
 window.Worker = class extends Real {
   constructor(...given) {

@@ -451,6 +451,8 @@ def test_it_is_asked_again_as_it_was(tab, gateway, stack):
     assert tab.page.locator("#metadata").input_value() == "order=7"
     tab.see("given.txt", exact=False)
     tab.see("Taken as well: “limits”.", exact=False)
+    tab.page.locator(".told summary").get_by_text("limits").click()
+    tab.see('"max_turns": 3', exact=False)
     tab.check_access()
     tab.page.get_by_role("button", name="Ask", exact=True).click()
     tab.see("Asked from this job:")

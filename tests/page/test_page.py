@@ -699,6 +699,20 @@ def test_what_ends_a_line_for_python_ends_it_on_the_page(tab, gateway, stack):
     tab.see("Over.")
 
 
+def test_no_code_of_an_approval_looks_like_a_comment(tab, gateway, stack):
+    """Prism takes the half of this line for one that Python runs."""
+    job = guarded(gateway, stack, 'x = f"{d["#"]}"; print("kept \u845b\U000e0100")')
+    tab.open(f"job/{job}")
+    code = tab.page.locator(".approval pre")
+    comment = code.locator(".token.comment")
+    comment.wait_for()
+    colours = "(one) => [getComputedStyle(one).color, getComputedStyle(one).fontStyle]"
+    assert comment.evaluate(colours) == code.evaluate(colours)
+    assert code.locator(".hidden-mark").inner_text() == "U+E0100"
+    tab.page.get_by_role("button", name="Approve").click()
+    tab.see("Over.")
+
+
 def test_a_time_that_no_field_can_show_leaves_the_view_whole(browser, gateway):
     base = f"http://127.0.0.1:{gateway.port}"
     with Tab(browser, base, timezone_id="Europe/Berlin") as tab:

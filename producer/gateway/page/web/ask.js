@@ -4,6 +4,7 @@ import { get, later, post } from "./api.js";
 import { h } from "./dom.js";
 import { bytes, fault, foreign, isId, quoted } from "./format.js";
 import { textOf } from "./kept.js";
+import { long } from "./long.js";
 import { t } from "./words.js";
 
 const MOST_FILES = 20;
@@ -183,7 +184,14 @@ function told(id, { body, before, facts }, draft, isForeign, me) {
     { class: "told", key: "told" },
     h("p", {}, before ? t("It goes on from a step of this job:") : t("It is asked as this job was:"), " ", h("a", { href: `#/job/${encodeURIComponent(id)}`, class: "id" }, foreign(id))),
     lines.map((line) => h("p", { key: line }, foreign(line))),
+    more.map((name) => valueOf(name, body[name])),
   );
+}
+
+// What is sent without a field for it, as somebody else may have written it.
+function valueOf(name, value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  return h("details", { key: `value ${name}` }, h("summary", {}, foreign(name)), h("pre", { class: "text", tabindex: "0" }, long(text, name)));
 }
 
 // The messages up to a reply of the model and the outputs of its calls. back: replies behind that one.

@@ -1,5 +1,6 @@
 // chinese.js - the page's words in Chinese. The names are the English ones.
 export const chinese = {
+  "A browser cannot ask for the name {}: use the command quern.": "浏览器无法请求名称 {}：请使用命令 quern。",
   "A call that waits for you": "等待你决定的调用",
   "A chart": "图表",
   "A character that is not seen": "不可见字符",
@@ -215,6 +216,7 @@ export const chinese = {
   "The conversation of that job is not kept any more.": "该任务的对话已不再保留。",
   "The gateway does not answer.": "网关没有响应。",
   "The gateway does not say.": "网关未说明。",
+  "The list goes back to {}: jobs that ended before are not listed.": "列表最早到 {}：在此之前结束的任务未列出。",
   "The list stands still.": "列表已暂停。",
   "the oldest for {}": "最久 {}",
   "The time of a budget, in hours": "预算时段（小时）",
@@ -349,4 +351,10 @@ export const chinese = {
   "Variables of the environment are not taken: they are hidden.": "环境变量不会沿用：它们是隐藏的。",
   "Your words were not sent:": "你的内容未发送：",
   "{} is no key=value.": "{} 不是 键=值。",
+  "It is queued again:": "已重新排队：",
+  "Metadata is found as key=value, as in order=A-1042.": "元数据按 键=值 查找，例如 order=A-1042。",
+  "Tenants that wait in line": "排队的租户",
+  "The gateway does not answer: the act waits for it.": "网关没有应答：操作正在等待。",
+  "Not live.": "未能实时更新。",
+  "There is no view {}.": "没有视图 {}。",
 };

@@ -11,7 +11,7 @@ import { long } from "./long.js";
 import { whenRead } from "./read.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
-import { askedOf, draw, drawAsked } from "./steps.js";
+import { askedOf, drawAll, drawAsked } from "./steps.js";
 import { timeline } from "./timeline.js";
 import { t } from "./words.js";
 
@@ -227,7 +227,7 @@ export function open(place, me) {
     const before = Math.ceil(Math.max(all.length - seen.mostSteps, 0) / STRIDE) * STRIDE;
     return [
       before > 0 && h("p", { key: "before", class: "bar" }, h("button", { type: "button", onclick: showMore }, t("Show earlier steps ({})", count(before)))),
-      all.slice(before).map((step) => draw(step, shown)),
+      drawAll(all.slice(before), shown),
     ];
   }
 

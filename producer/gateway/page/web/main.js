@@ -11,7 +11,7 @@
 import { get, later, post } from "./api.js";
 import { forgetActs, isActing, showActs } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { fault, foreign, zone } from "./format.js";
+import { fault, foreign, quoted, zone } from "./format.js";
 import { choose, language, languages, load, t } from "./words.js";
 
 const RETRY_MS = 2000;
@@ -77,12 +77,13 @@ async function open(hasFocus = false) {
   forgetActs();
   const at = place(scrolls.enter());
   let name = at.path[0];
+  const isNone = me && !Object.hasOwn(VIEWS, name);
   if (!me) name = "sign-in";
   else if (name === "" && !may("operate")) name = "jobs";
   const found = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS[""];
   shown = found.of ?? name;
-  if (found.scope && !may(found.scope)) {
-    failure = t("This view needs a key of the scope {}.", found.scope);
+  if (isNone || (found.scope && !may(found.scope))) {
+    failure = isNone ? t("There is no view {}.", quoted(name)) : t("This view needs a key of the scope {}.", found.scope);
     view = null;
     draw();
     return;
