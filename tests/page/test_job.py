@@ -354,7 +354,14 @@ def test_a_replay_is_of_the_attempt_that_is_shown(tab, gateway, stack):
     stack.model.script([{"match": "mend", "replies": [{"text": "Mended."}]}])
     tab.page.get_by_role("button", name="Run again").click()
     tab.see("Mended.")
+    tab.see("completed", exact=True)
     assert tab.page.get_by_text("Replayed:").count() == 0
+    tab.page.reload()
+    tab.see("It was run again: events of its earlier attempts are not kept.")
+    tab.see("Mended.")
+    tab.page.locator("p.bar").get_by_role("link", name="Ask it again").wait_for()
+    assert tab.page.get_by_text("Events of this job are not kept").count() == 0
+    assert tab.page.locator("article.turn .note").count() > 0  # what the reply took: only events tell
 
 
 def test_a_job_is_printed_dark_on_light(browser, gateway, drawn):

@@ -333,6 +333,7 @@ export const chinese = {
   "Estimated": "估计",
   "Events of this job are not kept any more: this is what its result holds.": "此任务的事件已不再保留：以下是其结果中的内容。",
   "Events {} to {} are not kept any more.": "事件 {} 至 {} 已不再保留。",
+  "It was run again: events of its earlier attempts are not kept.": "它重新运行过：先前尝试的事件已不再保留。",
   "In a copy of the session {} as it is now": "在会话 {} 当前状态的副本中",
   "It is asked as this job was:": "按此任务再次提问：",
   "Its files are taken as long as they are kept: without them the new job fails.": "其文件在保留期间会被沿用：若已删除，新任务将失败。",

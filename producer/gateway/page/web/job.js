@@ -2,7 +2,7 @@
 // what may be kept of it.
 import { follow, get, later, send } from "./api.js";
 import { approval, decided } from "./approval.js";
-import { hasEnded, newConversation, take } from "./conversation.js";
+import { hasEnded, isPart, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
 import { count, fault, isId, quoted } from "./format.js";
@@ -129,8 +129,8 @@ export function open(place, me) {
 
   // The conversation that is shown: the one of the result when events are lost.
   function current() {
-    const isLost = isAtEnd && (events.length === 0 || events.some(({ type }) => type === "gap"));
-    if (!isLost || !seen.facts?.finished_at || !seen.facts.result) return conversation;
+    if (!isAtEnd || !seen.facts?.finished_at || !seen.facts.result) return conversation;
+    if (events.length > 0 && !isPart(conversation, seen.facts.result)) return conversation;
     if (kept?.facts !== seen.facts) kept = { facts: seen.facts, conversation: keptConversation(seen.facts) };
     return kept.conversation;
   }

@@ -164,6 +164,7 @@ function drawPage(part, { path, frame, setFrame }) {
 }
 
 function drawNote(step) {
+  if (step.isEarlier && step.type === "gap") return h("p", { key: step.key, class: "note" }, t("It was run again: events of its earlier attempts are not kept."));
   if (step.type === "gap") return h("p", { key: step.key, class: "note" }, t("Events {} to {} are not kept any more.", count(step.data.from), count(step.data.to)));
   return h("p", { key: step.key, class: "note" }, `${clock(step.at)} `, foreign(step.type), step.data.error?.message && [": ", foreign(step.data.error.message)]);
 }
