@@ -260,9 +260,26 @@ def test_a_job_whose_result_is_gone_says_so(tab, gateway, stack):
     tab.open(f"job/{job}")
     tab.see("The result of this job is not kept any more.")
     tab.see("failed", exact=True)
-    tab.page.get_by_role("button", name="Run again").wait_for()
-    assert tab.page.get_by_role("button", name="Cancel").count() == 0
+    tab.page.get_by_role("button", name="Remove").wait_for()
+    for name in ("Run again", "Cancel"):
+        assert tab.page.get_by_role("button", name=name).count() == 0
     assert tab.page.get_by_text("The connection is lost").count() == 0
+
+
+def test_a_job_runs_again_where_it_can(tab, gateway, stack):
+    tab.expected = ("404", "409")
+    stack.model.script([{"match": "no way", "replies": [{"status": 400}]}])
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "no way", "session": "again"})[1]["id"]
+    cell = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": ["1/0"], "session": "again"})[1]["id"]
+    assert [stack.result(id)["status"] for id in (job, cell)] == ["failed", "failed"]
+    forget(stack, f"body:{job}")
+    tab.open(f"job/{job}")
+    tab.page.get_by_role("button", name="Run again").click()
+    tab.see("it is not among the dead jobs, or what was asked is not kept any more")
+    tab.open("jobs?session=again")
+    tab.see("cell_failed")
+    tab.page.get_by_role("button", name="Run all again").click()
+    tab.see("Run 1 job again?")
 
 
 def test_code_that_events_have_cut_is_whole_when_the_job_has_ended(tab, gateway, stack):

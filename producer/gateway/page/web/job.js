@@ -6,6 +6,7 @@ import { hasEnded, isPart, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
 import { count, fault, isId, quoted } from "./format.js";
+import { canRunAgain } from "./jobs.js";
 import { complete, keptConversation } from "./kept.js";
 import { long } from "./long.js";
 import { whenRead } from "./read.js";
@@ -240,7 +241,7 @@ export function open(place, me) {
 
   const actions = () => [
     !isOver() && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
-    (seen.facts?.state ?? conversation.state) === "failed" && isOver() && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
+    seen.facts?.finished_at && canRunAgain(seen.facts) && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
     isOver() && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", quoted(id)), t("Remove"), remove) }, t("Remove")),
     mayJudge && isOver() && h("button", { type: "button", key: "replay", "aria-disabled": String(seen.isJudging), onclick: judge }, t("Replay")),
     canContinue() && h("a", { key: "continue", href: `#/ask?${new URLSearchParams({ session: seen.facts.session })}` }, t("Continue its session")),
