@@ -154,12 +154,26 @@ function drawChart(part, { data }) {
 
 function drawPage(part, { path, frame, setFrame }) {
   const kind = frame(part.name);
-  const button = (one, name) => h("button", { type: "button", "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name));
+  const src = `${path}/images/${encodeURIComponent(part.name)}`;
+  const button = (one, name, more) => h("button", { type: "button", onclick: () => setFrame(part.name, one), ...more }, t(name));
   return h(
     "div",
     { class: "page", key: part.name },
-    h("p", { class: "bar" }, button("plain", "Show the page"), button("scripts", "Show it with scripts"), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts."))),
-    kind && pageFrame(`${path}/images/${encodeURIComponent(part.name)}`, kind),
+    h("p", { class: "bar" }, button("plain", "Show the page", { "aria-pressed": String(kind === "plain") }), button("scripts", "Show it with scripts", { "aria-haspopup": "dialog" }), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts: it is shown alone, over the page."))),
+    kind === "plain" && pageFrame(src, kind),
+    kind === "scripts" && alone(pageFrame(src, kind), () => setFrame(part.name, kind)),
+  );
+}
+
+// Scripts in a frame can take the focus at any time, and with it what somebody types, and can scroll the page: so
+// nothing of the page can be typed into or pressed until the frame is closed.
+function alone(frame, close) {
+  const leave = (event) => event.target.closest("dialog").close();
+  return h(
+    "dialog",
+    { key: "alone", class: "alone", "aria-label": t("What the code shows"), onclose: close, shown: (node) => node.showModal() },
+    h("p", { class: "bar" }, h("button", { type: "button", onclick: leave }, t("Close")), h("span", { class: "note" }, t("What is typed here, its scripts see."))),
+    frame,
   );
 }
 
