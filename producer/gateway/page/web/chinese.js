@@ -215,6 +215,7 @@ export const chinese = {
   "The conversation of that job is not kept any more.": "该任务的对话已不再保留。",
   "The gateway does not answer.": "网关没有响应。",
   "The gateway does not say.": "网关未说明。",
+  "The gateway knows no such key: it may have been removed, or have ended.": "网关不认识此密钥：它可能已被移除或已到期。",
   "The list stands still.": "列表已暂停。",
   "the oldest for {}": "最久 {}",
   "The time of a budget, in hours": "预算时段（小时）",
@@ -351,4 +352,5 @@ export const chinese = {
   "Variables of the environment are not taken: they are hidden.": "环境变量不会沿用：它们是隐藏的。",
   "Your words were not sent:": "你的内容未发送：",
   "{} is no key=value.": "{} 不是 键=值。",
+  "Your key was removed, or has ended. Sign in with another one to go on.": "你的密钥已被移除或已到期。请用另一个密钥登录以继续。",
 };
