@@ -529,24 +529,29 @@ def test_it_is_asked_again_as_it_was(tab, gateway, stack):
 
 
 def test_a_branch_says_what_is_not_there_or_copies_the_session(tab, gateway, stack):
-    replies = [{"tool_calls": [call_of("kept = 41")]}, {"text": "It is kept."}]
+    file = stack.file("given.txt", b"given")
+    write = "kept = 41; open('/mnt/data/given.txt', 'w').write('changed')"
+    read = "print(kept + 1, open('/mnt/data/given.txt').read())"
+    replies = [{"tool_calls": [call_of(write)]}, {"text": "It is kept."}]
     stack.model.script(
         [
-            {"match": "otherwise", "replies": [{"tool_calls": [call_of("print(kept + 1)")]}, {"text": "Otherwise."}]},
+            {"match": "otherwise", "replies": [{"tool_calls": [call_of(read)]}, {"text": "Otherwise."}]},
             {"match": "keep it", "replies": replies},
         ]
     )
-    job = gateway.json("POST", "/v1/jobs", {"prompt": "keep it", "session": "root"})[1]["id"]
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "keep it", "session": "root", "files": [file]})[1]["id"]
     stack.result(job)
     tab.open(f"job/{job}")
     tab.page.get_by_role("link", name="Branch from here").last.click()
     tab.see("Variables and files of the cells before are not there.")
     tab.page.get_by_label("In a copy of the session “root” as it is now").check()
     tab.page.get_by_text("Variables and files of the cells").wait_for(state="detached")
+    tab.see("Its files are not taken: the copy has files of its own.")
+    assert tab.page.get_by_text("given.txt").count() == 0
     tab.page.get_by_label("Question").fill("otherwise")
     tab.page.keyboard.press("Control+Enter")
     tab.see("Otherwise.")
-    assert tab.page.locator(".output").inner_text().strip() == "42"
+    assert tab.page.locator(".output").inner_text().strip() == "42 changed"
     sent = gateway.json("GET", f"/v1/jobs/{tab.page.url.rpartition('/')[2]}/body")[1]
     assert sent["session"].startswith("root-") and sent["history"] == "off"
     tab.page.get_by_role("link", name="Ask it again").wait_for()

@@ -339,6 +339,7 @@ export const chinese = {
   "In a copy of the session {} as it is now": "在会话 {} 当前状态的副本中",
   "It is asked as this job was:": "按此任务再次提问：",
   "Its files are taken as long as they are kept: without them the new job fails.": "其文件在保留期间会被沿用：若已删除，新任务将失败。",
+  "Its files are not taken: the copy has files of its own.": "其文件不会沿用：副本有自己的文件。",
   "Somebody else has decided on this call: {}.": "其他人已对此调用作出决定：{}。",
   "Taken as well: {}.": "同时沿用：{}。",
   "Take out": "移除",
