@@ -2,6 +2,7 @@
 when less is kept than was made."""
 
 import json
+import time
 
 import pytest
 from servers import wait_until
@@ -369,6 +370,12 @@ def test_the_facts_of_a_job_of_another_tenant(tab, gateway, stack):
     tab.page.get_by_role("link", name="Ask it again").click()
     tab.see("That job is of the tenant “acme”, this one will be of “default”", exact=False)
     assert tab.page.get_by_label("Session").input_value() == ""
+
+
+def test_a_job_that_is_scheduled_says_so(tab, stack):
+    job = stack.submit(prompt="x", not_before=int(time.time() * 1000) + 3_600_000)
+    tab.open(f"job/{job}")
+    tab.page.locator(".facts .state").get_by_text("scheduled", exact=True).wait_for()
 
 
 def test_tokens_that_nobody_has_counted_are_told(tab, stack):
