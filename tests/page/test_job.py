@@ -453,6 +453,9 @@ def test_words_for_a_verdict_stay(tab, gateway, guarded):
     tab.page.get_by_label("Why, for the model").fill("not today")
     tab.page.get_by_role("button", name="Edit", exact=True).click()
     tab.page.get_by_label("What runs in its place").fill("print(2)")
+    tab.page.reload()
+    tab.page.get_by_role("button", name="Edit", exact=True).click()
+    assert tab.page.get_by_label("What runs in its place").input_value() == "print(2)"
     tab.page.get_by_role("button", name="Reject", exact=True).first.click()
     field = tab.page.get_by_label("Why, for the model")
     assert field.input_value() == "not today"

@@ -33,8 +33,9 @@ export function open(place, me) {
   const id = place.path[1] ?? "";
   if (!isId(id)) return noJob(id);
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
+  const wordsKey = `quern-words ${me.tenant} ${id}`;
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
-  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, words: {}, decided: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
+  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, words: wordsOf(wordsKey), decided: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
   const datas = new Map(); // what parts that are JSON hold, by name
   const gone = new Set(); // names of pictures that are not kept any more
@@ -101,6 +102,7 @@ export function open(place, me) {
         heedVerdict(event);
         take(conversation, event);
         if (hasEnded(conversation)) completeIt();
+        if (hasEnded(conversation)) sessionStorage.removeItem(wordsKey);
         if (hasEnded(conversation) && !seen.facts?.finished_at) look();
         place.changed();
       },
@@ -155,6 +157,15 @@ export function open(place, me) {
 
   async function remove() {
     if ((await act("DELETE", "")) && !isClosed) location.hash = "#/jobs";
+  }
+
+  // What is typed for a verdict stays until the job has ended, also when the page is loaded anew.
+  function keepWords() {
+    try {
+      sessionStorage.setItem(wordsKey, JSON.stringify(seen.words));
+    } catch {
+      // They are too long to be kept.
+    }
   }
 
   async function decide(verdict) {
@@ -269,7 +280,7 @@ export function open(place, me) {
       drawAsked(asked, seen.body?.files),
       h("section", { key: "conversation", class: "conversation", "aria-label": t("Conversation") }, steps()),
       seen.decided && decided(seen.decided),
-      may && waits && approval(conversation.wait.data, seen, decide, place.changed),
+      may && waits && approval(conversation.wait.data, seen, decide, keepWords, place.changed),
       isOver() && ended(conversation.last ?? {}, seen.facts),
       isOver() && usage(seen.facts?.result?.usage),
       saving(id, path, seen, shownOne, asked, () => events),
@@ -312,6 +323,10 @@ export function open(place, me) {
       stop();
     },
   };
+}
+
+function wordsOf(key) {
+  return JSON.parse(sessionStorage.getItem(key) ?? "{}");
 }
 
 // An address may have any text in it: what is no id is quoted, so that it is no sentence of this page.
