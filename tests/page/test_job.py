@@ -242,12 +242,17 @@ def test_a_job_shows_what_its_cells_gave_and_raised(tab, drawn):
 
 
 def test_a_job_whose_events_are_gone_is_shown_by_its_result(tab, gateway, stack, drawn):
-    job = gateway.json("POST", "/v1/jobs", {"prompt": "draw it", "session": "s"})[1]["id"]
-    stack.result(job)
+    body = {"prompt": "draw it", "session": "s", "files": [stack.file("given.txt", b"seven")]}
+    job = gateway.json("POST", "/v1/jobs", body)[1]["id"]
+    assert stack.result(job)["status"] == "completed"
     forget(stack, f"events:{job}")
     tab.open(f"job/{job}")
     tab.see("Events of this job are not kept any more")
-    tab.see("draw it", exact=True)
+    question = tab.page.locator("article.asked")
+    question.get_by_text("draw it", exact=True).wait_for()
+    question.get_by_text("given.txt").wait_for()
+    assert question.count() == 1
+    assert tab.page.get_by_role("link", name="Branch from here").count() == 3  # also from a reply without text
     tab.page.locator("article.turn strong").get_by_text("drawn").wait_for()
     call = tab.page.locator("article.call").first
     assert call.locator(".output").inner_text().strip() == "drawn"

@@ -864,7 +864,7 @@ def test_a_page_that_code_made_is_shown_in_a_frame(tab, gateway, stack):
 def test_a_job_is_replayed(tab, drawn):
     tab.open(f"job/{drawn}")
     tab.page.get_by_role("button", name="Replay").click()
-    tab.see(re.compile("Replayed: equal in [0-9]+ steps, 2 requests"))
+    tab.see(re.compile("Replayed: equal. Steps: [0-9]+; requests to a model among them: 2."))
 
 
 def test_a_conversation_branches_at_a_step(tab, gateway, stack):

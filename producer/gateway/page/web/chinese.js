@@ -164,7 +164,7 @@ export const chinese = {
   "Replace {}? The old one works for another day.": "更换 {}？旧密钥仍可用一天。",
   Replace: "更换",
   Replay: "重放",
-  "Replayed: equal in {} steps, {} requests to a model among them.": "重放：{} 个步骤相同，其中 {} 个是模型请求。",
+  "Replayed: equal. Steps: {}; requests to a model among them: {}.": "重放：结果相同。步骤：{}；其中模型请求：{}。",
   "Replayed: step {}, turn {}, goes another way today": "重放：第 {} 步（第 {} 轮）如今会不同",
   "Requests a minute": "每分钟请求数",
   Requests: "请求",

@@ -79,7 +79,7 @@ export function usage(all) {
 
 // What quern replay says: whether the job would go the same way today.
 export function replayed({ equal, steps, requests, first_difference: other }) {
-  if (equal) return h("p", { class: "told", role: "status" }, t("Replayed: equal in {} steps, {} requests to a model among them.", count(steps), count(requests)));
+  if (equal) return h("p", { class: "told", role: "status" }, t("Replayed: equal. Steps: {}; requests to a model among them: {}.", count(steps), count(requests)));
   return h(
     "section",
     { class: "why", role: "status" },

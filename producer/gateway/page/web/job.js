@@ -262,7 +262,10 @@ export function open(place, me) {
   function describe() {
     if (seen.isGone && !seen.facts) return [heading(), fault(seen.fault)];
     const shownOne = current();
-    const asked = shownOne.isKept && seen.facts.result.messages ? "" : askedOf(seen);
+    // A result with messages has the question among them, and so its card.
+    const question = shownOne.isKept && shownOne.steps.findLast(({ kind, role }) => kind === "asked" && role === "user");
+    if (question) question.files = seen.body?.files;
+    const asked = question ? "" : askedOf(seen);
     const waits = !isOver() && conversation.wait?.reason === "approval";
     return [
       heading(),
@@ -277,7 +280,7 @@ export function open(place, me) {
       seen.why && !isOver() && !waits && reasons(seen.why),
       timeline(shownOne),
       lost(shownOne),
-      drawAsked(asked, seen.body?.files),
+      !question && drawAsked(asked, seen.body?.files),
       h("section", { key: "conversation", class: "conversation", "aria-label": t("Conversation") }, steps()),
       seen.decided && decided(seen.decided),
       may && waits && approval(conversation.wait.data, seen, decide, keepWords, place.changed),

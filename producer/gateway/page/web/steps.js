@@ -31,7 +31,11 @@ export function askedOf({ facts, body }) {
 // files: that were given with it.
 export function drawAsked(text, files = []) {
   if (!text && files.length === 0) return null;
-  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, t("Question")), foreign(text), files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0)))));
+  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, text ? t("Question") : t("Files")), foreign(text), drawGiven(files));
+}
+
+function drawGiven(files) {
+  return files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0))));
 }
 
 const DRAWS = { turn: drawTurn, call: drawCall, note: drawNote, asked: drawSaid, made: drawMade };
@@ -61,7 +65,7 @@ function said(step, shown) {
 
 // What was said before, and by the system.
 function drawSaid(step) {
-  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key));
+  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key), drawGiven(step.files ?? []));
   return h("details", { key: step.key }, h("summary", {}, foreign(step.role ?? "")), h("pre", { class: "text" }, long(step.text, step.key)));
 }
 
@@ -72,8 +76,8 @@ function drawMade(step, shown) {
 
 // A line along the whole of it is of the page: no text can draw one beside itself.
 function drawTurn(step, shown) {
-  if (!step.text && !step.reasoning && !step.usage) return null;
-  const { branch } = shown;
+  const branch = step.isWhole && shown.branch(step.turn);
+  if (!step.text && !step.reasoning && !step.usage && !branch) return null;
   return h(
     "article",
     { key: step.key, class: "turn" },
@@ -82,7 +86,7 @@ function drawTurn(step, shown) {
     step.text && once(step, step.text, () => said(step, shown), shown.gone),
     cutNote(step),
     step.usage && h("p", { class: "note" }, used(step.usage)),
-    step.isWhole && branch(step.turn),
+    branch,
   );
 }
 
