@@ -10,7 +10,7 @@ import subprocess
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from gateway import Gateway, make_key
+from gateway import Gateway, make_key, record
 from pypi import python_with
 from servers import free_ports, wait_until
 from stack import Stack, call_of
@@ -878,7 +878,7 @@ def test_a_page_that_code_made_is_shown_in_a_frame(tab, gateway, stack):
 def test_a_job_is_replayed(tab, drawn):
     tab.open(f"job/{drawn}")
     tab.page.get_by_role("button", name="Replay").click()
-    tab.see(re.compile("Replayed: equal in [0-9]+ steps, 2 requests"))
+    tab.see(re.compile("Replayed: equal. Steps: [0-9]+; requests to a model among them: 2."))
 
 
 def test_a_conversation_branches_at_a_step(tab, gateway, stack):
@@ -971,7 +971,7 @@ def test_a_key_opens_the_page(browser, stack):
             tab.open()
             tab.page.get_by_label("Key", exact=True).fill("qk_wrong")
             tab.page.keyboard.press("Enter")
-            tab.see("with a key of quern")
+            tab.see("The gateway knows no such key", exact=False)
             tab.page.get_by_label("Key", exact=True).fill(key)
             tab.page.keyboard.press("Enter")
             tab.see("No jobs.")  # of this tenant; the overview is for operators
@@ -984,6 +984,28 @@ def test_a_key_opens_the_page(browser, stack):
             tab.page.get_by_label("Key", exact=True).wait_for()
             tab.page.reload()
             tab.page.get_by_label("Key", exact=True).wait_for()
+        closed.drain()
+
+
+def test_a_key_that_is_removed_leads_to_the_sign_in_form(browser, stack):
+    with Gateway(stack.redis.url, open=None, port=free_ports(1)[0]) as closed:
+        closed.ready()
+        first, second, other = (make_key(stack, tenant=name) for name in ("ann", "ann", "bob"))
+        job = stack.submit(prompt="x", queue="nobody", tenant="ann")
+        with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+            tab.sign_in(first)
+            tab.open("jobs?queue=nobody")
+            for removed, next in ((first, second), (second, other)):
+                tab.see(short(job))
+                tab.see("Live.")
+                stack.db.delete(record(removed))
+                tab.see("Your key was removed, or has ended.", exact=False)
+                assert tab.page.get_by_text("Live.").count() == 0
+                tab.page.locator("#key").fill(next)
+                tab.page.keyboard.press("Enter")
+            tab.see("No jobs.")  # of the other tenant
+            assert tab.page.get_by_text("Your key was removed").count() == 0
+            assert tab.page.url.endswith("#/jobs?queue=nobody")
         closed.drain()
 
 

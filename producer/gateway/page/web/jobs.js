@@ -16,6 +16,13 @@ const EVERY_MS = 2000;
 const ROWS = 100;
 const PHONE = matchMedia("(max-width: 40rem)");
 
+// Codes of jobs that only another job can correct: these are not kept to run again (schemas/MESSAGES.md).
+const WRONG = ["cell_failed", "model_refused", "unknown_session", "session_exists", "unknown_file"];
+
+export function canRunAgain({ state, error_code }) {
+  return state === "failed" && !WRONG.includes(error_code);
+}
+
 const ACTS = [
   {
     name: "Cancel all",
@@ -27,7 +34,7 @@ const ACTS = [
   {
     name: "Run all again",
     ask: ["Run {} job again?", "Run {} jobs again?"],
-    when: (job) => job.state === "failed",
+    when: canRunAgain,
     run: (id) => call("POST", `/v1/jobs/${id}/retry`, {}),
     isOfEnded: true,
   },

@@ -32,7 +32,11 @@ export function askedOf({ facts, body }) {
 // files: that were given with it.
 export function drawAsked(text, files = []) {
   if (!text && files.length === 0) return null;
-  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, t("Question")), foreign(text), files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0)))));
+  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, text ? t("Question") : t("Files")), foreign(text), drawGiven(files));
+}
+
+function drawGiven(files) {
+  return files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0))));
 }
 
 // Of all steps that are shown. One text alone can have eighty thousand.
@@ -102,7 +106,7 @@ function said(step, shown) {
 
 // What was said before, and by the system.
 function drawSaid(step) {
-  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key));
+  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key), drawGiven(step.files ?? []));
   return h("details", { key: step.key }, h("summary", {}, foreign(step.role ?? "")), h("pre", { class: "text" }, long(step.text, step.key)));
 }
 
@@ -113,8 +117,8 @@ function drawMade(step, shown) {
 
 // A line along the whole of it is of the page: no text can draw one beside itself.
 function drawTurn(step, shown) {
-  if (!step.text && !step.reasoning && !step.usage) return null;
-  const { branch } = shown;
+  const branch = step.isWhole && shown.branch(step.turn);
+  if (!step.text && !step.reasoning && !step.usage && !branch) return null;
   return h(
     "article",
     { key: step.key, class: "turn" },
@@ -123,7 +127,7 @@ function drawTurn(step, shown) {
     step.text && (shown.isPlain ? plain(step.text) : once(step, step.text, () => said(step, shown), shown.gone)),
     cutNote(step),
     step.usage && h("p", { class: "note" }, used(step.usage)),
-    step.isWhole && branch(step.turn),
+    branch,
   );
 }
 
@@ -195,16 +199,31 @@ function drawChart(part, { data }) {
 
 function drawPage(part, { path, frame, setFrame }) {
   const kind = frame(part.name);
-  const button = (one, name) => h("button", { type: "button", "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name));
+  const src = `${path}/images/${encodeURIComponent(part.name)}`;
+  const button = (one, name, more) => h("button", { type: "button", onclick: () => setFrame(part.name, one), ...more }, t(name));
   return h(
     "div",
     { class: "page", key: part.name },
-    h("p", { class: "bar" }, button("plain", "Show the page"), button("scripts", "Show it with scripts"), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts."))),
-    kind && pageFrame(`${path}/images/${encodeURIComponent(part.name)}`, kind),
+    h("p", { class: "bar" }, button("plain", "Show the page", { "aria-pressed": String(kind === "plain") }), button("scripts", "Show it with scripts", { "aria-haspopup": "dialog" }), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts: it is shown alone, over the page."))),
+    kind === "plain" && pageFrame(src, kind),
+    kind === "scripts" && alone(pageFrame(src, kind), () => setFrame(part.name, kind)),
+  );
+}
+
+// Scripts in a frame can take the focus at any time, and with it what somebody types, and can scroll the page: so
+// nothing of the page can be typed into or pressed until the frame is closed.
+function alone(frame, close) {
+  const leave = (event) => event.target.closest("dialog").close();
+  return h(
+    "dialog",
+    { key: "alone", class: "alone", "aria-label": t("What the code shows"), onclose: close, shown: (node) => node.showModal() },
+    h("p", { class: "bar" }, h("button", { type: "button", onclick: leave }, t("Close")), h("span", { class: "note" }, t("What is typed here, its scripts see."))),
+    frame,
   );
 }
 
 function drawNote(step) {
+  if (step.isEarlier && step.type === "gap") return h("p", { key: step.key, class: "note" }, t("It was run again: events of its earlier attempts are not kept."));
   if (step.type === "gap") return h("p", { key: step.key, class: "note" }, t("Events {} to {} are not kept any more.", count(step.data.from), count(step.data.to)));
   return h("p", { key: step.key, class: "note" }, `${clock(step.at)} `, foreign(step.type), step.data.error?.message && [": ", foreign(step.data.error.message)]);
 }
