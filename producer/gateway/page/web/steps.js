@@ -59,7 +59,7 @@ export function drawAll(steps, shown) {
 function drawWithin(step, shown, room) {
   const text = step.code ?? step.text;
   const before = large.get(step);
-  const isKnown = before?.text === text && before.size > room;
+  const isKnown = before !== undefined && before.text === text && before.size > room;
   const one = isKnown ? null : draw(step, shown);
   const size = sizeOf(one);
   if (!isKnown && size <= room) return one;
