@@ -411,6 +411,17 @@ def test_a_job_that_is_not_there_offers_nothing(tab):
     assert tab.page.locator("h1").inner_text() == "Job"
 
 
+def test_a_job_that_is_removed_elsewhere_is_told(tab, gateway, stack):
+    job = told(stack)
+    tab.open(f"job/{job}")
+    tab.page.get_by_role("button", name="Remove").wait_for()
+    remove = "(path) => fetch(path, { method: 'DELETE', headers: { 'X-Quern-Page': '1' } }).then((it) => it.ok)"
+    assert tab.page.evaluate(remove, f"/v1/jobs/{job}")
+    tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as when its tab is shown again
+    tab.see("there is no job", exact=False)
+    tab.page.get_by_role("button", name="Remove").wait_for(state="detached")
+
+
 def test_a_replay_is_of_the_attempt_that_is_shown(tab, gateway, stack):
     stack.model.script([{"match": "mend", "replies": [{"status": 400}]}])
     job = gateway.json("POST", "/v1/jobs", {"prompt": "mend it"})[1]["id"]

@@ -1023,6 +1023,7 @@ def test_an_administrator_makes_and_removes_keys(browser, stack):
             tab.page.get_by_label("Scopes").fill("read")
             tab.page.get_by_role("button", name="Make a key").click()
             made = tab.page.locator(".told code").inner_text()
+            wait_until(lambda: tab.page.get_by_label("Tenant").input_value() == "")
             assert closed.json("GET", "/v1/me", x_api_key=made)[1]["tenant"] == "bob"
             row = tab.page.get_by_role("row").filter(has_text="bob")
             row.get_by_role("button", name="Remove").click()

@@ -274,7 +274,7 @@ export function open(place, me) {
       seen.away && !isOver() && h("p", { key: "away", class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
       seen.facts && head(seen.facts, conversation, me.tenant),
       origin(),
-      may && h("p", { key: "acts", class: "bar" }, actions()),
+      may && !seen.isGone && h("p", { key: "acts", class: "bar" }, actions()),
       seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
       seen.replay && replayed(seen.replay),
       seen.why && !isOver() && !waits && reasons(seen.why),
@@ -317,11 +317,15 @@ export function open(place, me) {
   );
   whenRead(place.changed);
   begin();
+  // Somebody may have removed it meanwhile, in another tab.
+  const lookAgain = () => !document.hidden && isOver() && look();
+  document.addEventListener("visibilitychange", lookAgain);
   return {
     title: () => t("Job {}", id.slice(0, 8)),
     draw: describe,
     close() {
       isClosed = true;
+      document.removeEventListener("visibilitychange", lookAgain);
       forget?.();
       stop();
     },

@@ -378,12 +378,12 @@ const keys = {
     { name: "Remove", ask: (key) => t("Remove {}? It ends at once.", quoted(key.key)), run: (key) => send("DELETE", at("keys", key.key)).then(() => null) },
   ],
   form: () => [
-    field("tenant", "Tenant", { required: true }),
-    field("name", "Name", {}),
+    field("tenant", "Tenant", { required: true, value: "", of: made }),
+    field("name", "Name", { value: "", of: made }),
     field("scopes", "Scopes", { value: "submit read" }),
     h("button", {}, t("Make a key")),
   ],
-  submit: ({ tenant, name, scopes }) => post("/v1/keys", { tenant, scopes, ...(name && { name }) }).then(secret),
+  submit: ({ tenant, name, scopes }) => post("/v1/keys", { tenant, scopes, ...(name && { name }) }).then(madeOne),
 };
 
 function field(name, label, props) {
@@ -396,6 +396,13 @@ function choice(name, label, options) {
   // With keys: what is chosen stays when another option comes before it.
   const shown = options.map(([value, text]) => h("option", { key: value, value }, text));
   return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name, required: true }, shown));
+}
+
+let made = 0; // keys: the form is empty for each, so pressing twice does not make two
+
+function madeOne(key) {
+  made++;
+  return secret(key);
 }
 
 // The answer alone has it.
