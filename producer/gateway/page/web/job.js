@@ -263,9 +263,9 @@ export function open(place, me) {
     if (seen.isGone && !seen.facts) return [heading(), fault(seen.fault)];
     const shownOne = current();
     // A result with messages has the question among them, and so its card.
-    const question = shownOne.isKept && shownOne.steps.findLast(({ kind, role }) => kind === "asked" && role === "user");
-    if (question) question.files = seen.body?.files;
-    const asked = question ? "" : askedOf(seen);
+    const said = shownOne.isKept && shownOne.steps.findLast(({ kind, role }) => kind === "asked" && role === "user");
+    if (said) said.files = seen.body?.files;
+    const asked = said ? "" : askedOf(seen);
     const waits = !isOver() && conversation.wait?.reason === "approval";
     return [
       heading(),
@@ -280,7 +280,7 @@ export function open(place, me) {
       seen.why && !isOver() && !waits && reasons(seen.why),
       timeline(shownOne),
       lost(shownOne),
-      !question && drawAsked(asked, seen.body?.files),
+      !said && drawAsked(asked, seen.body?.files),
       h("section", { key: "conversation", class: "conversation", "aria-label": t("Conversation") }, steps()),
       seen.decided && decided(seen.decided),
       may && waits && approval(conversation.wait.data, seen, decide, keepWords, place.changed),
