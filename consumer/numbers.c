@@ -125,7 +125,8 @@ const struct metric consumer_numbers[CONSUMER_NUMBERS] = {
                                "wait, and those that lose too many consumers.",
                                { { "queue", NULL },
                                  { "outcome", outcomes },
-                                 { "reason", reasons } } },
+                                 { "reason", reasons } },
+                               .buckets = NULL },
     [NUMBER_JOB_WAIT] = HISTOGRAM(
         "job_wait_seconds",
         "From when a job was due, by its submit or not_before, until it was "

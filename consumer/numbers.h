@@ -6,10 +6,10 @@
  *
  *   metric_add(NUMBER_JOBS_STARTED, 1, LABELS(queue));
  *
- * watch_pages.c shows the numbers. Without --metrics nothing is counted. A label
- * is one of the words in numbers.c, or the name of a queue, a model endpoint or
- * a tool that the operator has set up: never a word of a job or a model, nor a
- * tenant, a session or a host. */
+ * watch_pages.c shows the numbers. Without --metrics nothing is counted. A
+ * label is one of the words in numbers.c, or the name of a queue, a model
+ * endpoint or a tool that the operator has set up: never a word of a job or a
+ * model, nor a tenant, a session or a host. */
 #ifndef CONSUMER_NUMBERS_H
 #define CONSUMER_NUMBERS_H
 

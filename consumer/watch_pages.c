@@ -72,8 +72,9 @@ static void on_call(int class, uint64_t ns)
  * is there already is no error. */
 static bool is_of_redis(const char *text)
 {
+    CLEANUP(cleanup_free) char *copy = view_dup(view_of(text));
     redisReply reply = { .type = REDIS_REPLY_ERROR,
-                         .str = (char *)(uintptr_t)text,
+                         .str = copy,
                          .len = strlen(text) };
     struct err err;
     reply_ok(&reply, &err);

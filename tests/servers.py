@@ -575,5 +575,7 @@ def redis_of_kind(**settings):
 def answers(client):
     try:
         return client.ping()
+    except redis.exceptions.AuthenticationError:
+        return True
     except (redis.exceptions.ConnectionError, redis.exceptions.ResponseError):
         return False  # not there yet; or BUSY

@@ -328,6 +328,35 @@ static void check_durability(struct doctor *doctor, struct view info)
         check_fsync(doctor, info);
 }
 
+/* Redis reads its append-only file as the user "default", also when nobody can
+ * log in as it, and leaves out what that may not write
+ * (https://github.com/redis/redis/issues/14541). */
+static void check_replay(struct doctor *doctor, struct view info)
+{
+    struct key key = names_of_root(&doctor->names, doctor->partition, "mark");
+    struct err err = { 0 };
+
+    if (info_number(info, "aof_enabled") == 0)
+        return;
+    CLEANUP(cleanup_answer)
+    redisReply *answer =
+        ASK(doctor, &err, "ACL", "DRYRUN", "default", "SET", key.text, "");
+    if (!answer || !answer->str)
+        find(doctor, UNSEEN, "replay", NULL,
+             "whether a restart reads all of the append-only file: %s",
+             err.text);
+    else if (strcmp(answer->str, "OK") == 0)
+        find(doctor, FINE, "replay", NULL,
+             "a restart reads all of the append-only file");
+    else
+        find(doctor, FAULT, "replay",
+             "ACL SETUSER default off ~* &* +@all, and the same line in the "
+             "aclfile, before the next restart or rewrite",
+             "a restart loses jobs: the user \"default\", as which Redis reads "
+             "its append-only file, may not write: %s",
+             answer->str);
+}
+
 void check_server(struct doctor *doctor)
 {
     struct err err = { 0 };
@@ -341,6 +370,7 @@ void check_server(struct doctor *doctor)
     struct view text = { info->str, info->len };
     check_role(doctor, text);
     check_trust(doctor, text);
+    check_replay(doctor, text);
     check_durability(doctor, text);
     check_memory(doctor, text);
     check_clients(doctor, text);

@@ -10,6 +10,8 @@ const struct doctor_check doctor_checks[] = {
     { "role", PART_SERVER, NULL, "is this the master, and who follows it" },
     { "version", PART_SERVER, NULL, "does it have functions" },
     { "storage", PART_SERVER, NULL, "does a restart lose jobs" },
+    { "replay", PART_SERVER, NULL,
+      "does it read all that is in its append-only file" },
     { "eviction", PART_SERVER, NULL,
       "may it drop jobs when memory runs short" },
     { "durability", PART_SERVER, NULL, "can it give what --durability asks" },

@@ -236,6 +236,14 @@ static bool not_dead(const char *id, struct err *err)
                    id);
 }
 
+static bool not_again(const char *id, struct err *err)
+{
+    return err_set(err, ERR_REJECT, "not_dead",
+                   "job %.64s is not among the dead, or what was asked is not "
+                   "kept any more: it cannot run again",
+                   id);
+}
+
 static bool requeue(struct quern *quern, const char *id, bool anew,
                     struct err *err)
 {
@@ -261,7 +269,7 @@ static bool requeue(struct quern *quern, const char *id, bool anew,
     reply = handle_write_job(quern, view, &command, err);
     command_finish(&command);
     return reply && transition_requeued(reply, &late, err) &&
-           (!late || not_dead(id, err));
+           (!late || not_again(id, err));
 }
 
 bool quern_requeue(struct quern *quern, const char *id, bool anew,

@@ -64,7 +64,7 @@ struct link_observer {
     void (*on_error)(enum link_trouble trouble, const char *text);
 };
 /* Borrowed. NULL: nobody. */
-void links_observe(const struct link_observer *observer);
+void links_observe(const struct link_observer *observing);
 
 /* Copies the address and the role. slot: of all keys that will be asked for
  * (slot.h). role appears in CLIENT LIST. Freed by link_free(). */

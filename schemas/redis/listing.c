@@ -64,6 +64,11 @@ bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
     return true;
 }
 
+uint64_t transition_jobs_since(const redisReply *reply)
+{
+    return reply->elements > 2 ? step_uint(reply->element[2]) : 0;
+}
+
 static bool state_of(struct view name, int *state)
 {
     *state = job_state_of(name);

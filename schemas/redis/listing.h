@@ -50,6 +50,9 @@ struct job_row {
 /* cursor: empty when that was all; rows: of reply->element[1]. */
 bool transition_jobs_listed(const redisReply *reply, struct view *cursor,
                             size_t *rows, struct err *err);
+/* Of the last answer of a walk: jobs that ended before that time (ms since
+ * 1970) are not listed, since the index has lost them; 0: all are. */
+uint64_t transition_jobs_since(const redisReply *reply);
 bool transition_job_row(const redisReply *reply, size_t at, struct job_row *row,
                         struct err *err);
 

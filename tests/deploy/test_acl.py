@@ -86,6 +86,21 @@ def server():
         yield server
 
 
+def test_jobs_outlive_a_restart(tmp_path):
+    """Redis reads its append-only file as the user default."""
+    lines = [" ".join(["user", user, *rules]) for user, rules in shipped().items()]
+    (tmp_path / "users.acl").write_text("\n".join(lines) + "\n")
+    with RedisServer(aof=True, aclfile=str(tmp_path / "users.acl")) as server:
+        As(server, "admin").call("FUNCTION", "LOAD", LIBRARY)
+        jobs = [As(server, "producer").submit()[0] for _ in range(3)]
+        server.restart()
+        admin = As(server, "admin")
+        wait_until(lambda: admin.call("INFO")["loading"] == 0, what="the file is read")
+        assert [admin.state(job) for job in jobs] == [b"queued"] * 3
+        with pytest.raises(redis.AuthenticationError):
+            server.client().ping()
+
+
 @pytest.fixture
 def clean(server):
     """An admin, and nothing but the library."""

@@ -71,7 +71,7 @@ def family(pid):
     parents = {}
     for task in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{task}/stat") as stat:
-            state, parent = stat.read().rsplit(")")[1].split()[:2]
+            state, parent = stat.read().rpartition(")")[2].split()[:2]
             parents[int(task)] = int(parent), state
     found, young = {}, {pid}
     while young:

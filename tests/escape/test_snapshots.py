@@ -396,7 +396,7 @@ def states_of(name):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as stat:
             text = stat.read()
             if f"({name})" in text:
-                found.append(text.rsplit(")")[1].split()[0])
+                found.append(text.rpartition(")")[2].split()[0])
     return [state for state in found if state not in "ZX"]
 
 

@@ -23,7 +23,7 @@ def children(pid, name, states="RSDTt"):
                 text = stat.read()
         except OSError:
             continue
-        state, parent = text.rsplit(")")[1].split()[:2]
+        state, parent = text.rpartition(")")[2].split()[:2]
         if int(parent) == pid and f"({name})" in text and state in states:
             found.append(int(task))
     return sorted(found)

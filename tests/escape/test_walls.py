@@ -235,7 +235,7 @@ def descendants(pid):
     for task in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{task}/stat") as stat:
-                parent = int(stat.read().rsplit(")")[1].split()[1])
+                parent = int(stat.read().rpartition(")")[2].split()[1])
         except OSError:
             continue
         if parent == pid:
@@ -254,7 +254,7 @@ def name_of(pid):
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")")[1].split()[0] not in "ZX"
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
 

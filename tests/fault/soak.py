@@ -55,7 +55,7 @@ def family(pid):
     for task in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{task}/stat") as stat:
-                parents[int(task)] = int(stat.read().rsplit(")")[1].split()[1])
+                parents[int(task)] = int(stat.read().rpartition(")")[2].split()[1])
         except OSError:
             continue
     young, count = {pid}, 0

@@ -1,7 +1,7 @@
 // The fold of a job's events into steps, without a browser.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hasEnded, isCut, newConversation, take } from "../../producer/gateway/page/web/conversation.js";
+import { hasEnded, isCut, isPart, newConversation, take } from "../../producer/gateway/page/web/conversation.js";
 import { complete, keptConversation } from "../../producer/gateway/page/web/kept.js";
 import { markdownOf, notebookOf } from "../../producer/gateway/page/web/save.js";
 
@@ -223,4 +223,16 @@ test("a result of cells alone, or of a failure alone", () => {
   const seen = (result) => keptConversation({ state: "failed", result }).steps.map((step) => step.code ?? step.text);
   assert.deepEqual(seen({ cells: [{ code: "1" }, { code: "2" }] }), ["1", "2"]);
   assert.deepEqual(seen({ error: { code: "x" } }), []);
+});
+
+test("a result tells more than events that are gone", () => {
+  const gap = ["gap", { from: 1, to: 3 }];
+  const again = [gap, ["job.queued", { queue: "default", reason: "requeued" }], ["turn.started", { turn: 1 }]];
+  const first = ["tool.started", { call: "1.0", code: "1" }];
+  assert.equal(isPart(fold(...again), {}), false);
+  assert.equal(isPart(fold(...again, gap), {}), true);
+  assert.equal(isPart(fold(gap), {}), true);
+  assert.equal(isPart(fold(...again, first), { cells: [{}] }), false);
+  assert.equal(isPart(fold(...again, first), { cells: [{}, {}] }), true);
+  assert.equal(isPart(fold(...again.slice(0, 2), ["turn.started", { turn: 2 }]), {}), true);
 });

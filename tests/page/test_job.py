@@ -2,6 +2,7 @@
 when less is kept than was made."""
 
 import json
+import time
 
 import pytest
 from servers import wait_until
@@ -109,7 +110,7 @@ def test_html_is_shown_without_what_reaches_other_hosts(tab, gateway, stack):
     job = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": [code]})[1]["id"]
     assert stack.result(job)["status"] == "completed"
     tab.open(f"job/{job}")
-    tab.see("Its scripts can send what they see to other hosts.")
+    tab.see("Its scripts can send what they see to other hosts", exact=False)
     tab.page.get_by_role("button", name="Show the page").click()
     frame = tab.page.frame_locator("iframe")
     frame.locator("#seen").wait_for()
@@ -130,6 +131,44 @@ def test_html_is_shown_without_what_reaches_other_hosts(tab, gateway, stack):
     assert seen["names"] == "html head body h1 p style svg a svg a img"
     assert not {"ping", "href", "onclick", "onerror"} & set(seen["attributes"])
     assert seen["colours"] == ["rgb(4, 5, 6)", "rgb(1, 2, 3)"]
+
+
+GREEDY = """<input id=i><script>setInterval(() => i.focus(), 50)
+setInterval(() => document.body.scrollIntoView({ block: "end" }), 100)</script>"""
+
+
+def test_scripts_take_nothing_that_is_typed_elsewhere(tab, gateway, stack):
+    tab.expected = ("404", "Content Security Policy", "sandboxed")
+    code = f"from IPython.display import HTML\nprint('line\\n' * 15)\nHTML({GREEDY!r})"
+    job = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": [code]})[1]["id"]
+    assert stack.result(job)["status"] == "completed"
+    tab.open(f"job/{job}")
+    tab.page.set_viewport_size({"width": 1200, "height": 400})  # the page is longer
+    button = tab.page.get_by_role("button", name="Show it with scripts")
+    button.click()
+    dialog = tab.page.locator("dialog[open]")
+    tab.page.frame_locator("dialog iframe").locator("#i:focus").wait_for()
+    tab.page.evaluate("scrollTo(0, 0)")
+    tab.page.evaluate("document.querySelector('nav a').focus()")
+    assert tab.page.evaluate("document.activeElement.closest('dialog') !== null")
+    tab.check_access()
+    tab.page.keyboard.type("a" * 40, delay=10)
+    assert tab.page.evaluate("scrollY") == 0
+    dialog.get_by_role("button", name="Close").click()
+    tab.page.locator("iframe").wait_for(state="detached")
+    assert button.evaluate("(one) => one === document.activeElement")
+
+
+def test_a_frame_with_scripts_is_closed_by_keyboard(tab, gateway, stack):
+    code = "from IPython.display import HTML\nHTML('<p id=seen>seen</p>')"
+    job = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": [code]})[1]["id"]
+    assert stack.result(job)["status"] == "completed"
+    tab.open(f"job/{job}")
+    for key in ("Enter", "Escape"):  # on the button, which has the focus
+        tab.page.get_by_role("button", name="Show it with scripts").press("Enter")
+        tab.page.frame_locator("dialog iframe").locator("#seen").wait_for()
+        tab.page.keyboard.press(key)
+        tab.page.locator("dialog").wait_for(state="detached")
 
 
 # --- what looks like something else
@@ -203,12 +242,17 @@ def test_a_job_shows_what_its_cells_gave_and_raised(tab, drawn):
 
 
 def test_a_job_whose_events_are_gone_is_shown_by_its_result(tab, gateway, stack, drawn):
-    job = gateway.json("POST", "/v1/jobs", {"prompt": "draw it", "session": "s"})[1]["id"]
-    stack.result(job)
+    body = {"prompt": "draw it", "session": "s", "files": [stack.file("given.txt", b"seven")]}
+    job = gateway.json("POST", "/v1/jobs", body)[1]["id"]
+    assert stack.result(job)["status"] == "completed"
     forget(stack, f"events:{job}")
     tab.open(f"job/{job}")
     tab.see("Events of this job are not kept any more")
-    tab.see("draw it", exact=True)
+    question = tab.page.locator("article.asked")
+    question.get_by_text("draw it", exact=True).wait_for()
+    question.get_by_text("given.txt").wait_for()
+    assert question.count() == 1
+    assert tab.page.get_by_role("link", name="Branch from here").count() == 3  # also from a reply without text
     tab.page.locator("article.turn strong").get_by_text("drawn").wait_for()
     call = tab.page.locator("article.call").first
     assert call.locator(".output").inner_text().strip() == "drawn"
@@ -260,9 +304,26 @@ def test_a_job_whose_result_is_gone_says_so(tab, gateway, stack):
     tab.open(f"job/{job}")
     tab.see("The result of this job is not kept any more.")
     tab.see("failed", exact=True)
-    tab.page.get_by_role("button", name="Run again").wait_for()
-    assert tab.page.get_by_role("button", name="Cancel").count() == 0
+    tab.page.get_by_role("button", name="Remove").wait_for()
+    for name in ("Run again", "Cancel"):
+        assert tab.page.get_by_role("button", name=name).count() == 0
     assert tab.page.get_by_text("The connection is lost").count() == 0
+
+
+def test_a_job_runs_again_where_it_can(tab, gateway, stack):
+    tab.expected = ("404", "409")
+    stack.model.script([{"match": "no way", "replies": [{"status": 400}]}])
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "no way", "session": "again"})[1]["id"]
+    cell = gateway.json("POST", "/v1/jobs", {"kind": "code", "cells": ["1/0"], "session": "again"})[1]["id"]
+    assert [stack.result(id)["status"] for id in (job, cell)] == ["failed", "failed"]
+    forget(stack, f"body:{job}")
+    tab.open(f"job/{job}")
+    tab.page.get_by_role("button", name="Run again").click()
+    tab.see("it is not among the dead jobs, or what was asked is not kept any more")
+    tab.open("jobs?session=again")
+    tab.see("cell_failed")
+    tab.page.get_by_role("button", name="Run all again").click()
+    tab.see("Run 1 job again?")
 
 
 def test_code_that_events_have_cut_is_whole_when_the_job_has_ended(tab, gateway, stack):
@@ -316,6 +377,12 @@ def test_the_facts_of_a_job_of_another_tenant(tab, gateway, stack):
     assert tab.page.get_by_label("Session").input_value() == ""
 
 
+def test_a_job_that_is_scheduled_says_so(tab, stack):
+    job = stack.submit(prompt="x", not_before=int(time.time() * 1000) + 3_600_000)
+    tab.open(f"job/{job}")
+    tab.page.locator(".facts .state").get_by_text("scheduled", exact=True).wait_for()
+
+
 def test_tokens_that_nobody_has_counted_are_told(tab, stack):
     usage = {"uncounted_tokens": 4457, "models": [{"name": "m", "uncounted_tokens": 4457}]}
     tab.open(f"job/{told(stack, usage=usage)}")
@@ -344,6 +411,17 @@ def test_a_job_that_is_not_there_offers_nothing(tab):
     assert tab.page.locator("h1").inner_text() == "Job"
 
 
+def test_a_job_that_is_removed_elsewhere_is_told(tab, gateway, stack):
+    job = told(stack)
+    tab.open(f"job/{job}")
+    tab.page.get_by_role("button", name="Remove").wait_for()
+    remove = "(path) => fetch(path, { method: 'DELETE', headers: { 'X-Quern-Page': '1' } }).then((it) => it.ok)"
+    assert tab.page.evaluate(remove, f"/v1/jobs/{job}")
+    tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as when its tab is shown again
+    tab.see("there is no job", exact=False)
+    tab.page.get_by_role("button", name="Remove").wait_for(state="detached")
+
+
 def test_a_replay_is_of_the_attempt_that_is_shown(tab, gateway, stack):
     stack.model.script([{"match": "mend", "replies": [{"status": 400}]}])
     job = gateway.json("POST", "/v1/jobs", {"prompt": "mend it"})[1]["id"]
@@ -354,7 +432,14 @@ def test_a_replay_is_of_the_attempt_that_is_shown(tab, gateway, stack):
     stack.model.script([{"match": "mend", "replies": [{"text": "Mended."}]}])
     tab.page.get_by_role("button", name="Run again").click()
     tab.see("Mended.")
+    tab.see("completed", exact=True)
     assert tab.page.get_by_text("Replayed:").count() == 0
+    tab.page.reload()
+    tab.see("It was run again: events of its earlier attempts are not kept.")
+    tab.see("Mended.")
+    tab.page.locator("p.bar").get_by_role("link", name="Ask it again").wait_for()
+    assert tab.page.get_by_text("Events of this job are not kept").count() == 0
+    assert tab.page.locator("article.turn .note").count() > 0  # what the reply took: only events tell
 
 
 def test_a_job_is_printed_dark_on_light(browser, gateway, drawn):
@@ -384,6 +469,9 @@ def test_words_for_a_verdict_stay(tab, gateway, guarded):
     tab.page.get_by_label("Why, for the model").fill("not today")
     tab.page.get_by_role("button", name="Edit", exact=True).click()
     tab.page.get_by_label("What runs in its place").fill("print(2)")
+    tab.page.reload()
+    tab.page.get_by_role("button", name="Edit", exact=True).click()
+    assert tab.page.get_by_label("What runs in its place").input_value() == "print(2)"
     tab.page.get_by_role("button", name="Reject", exact=True).first.click()
     field = tab.page.get_by_label("Why, for the model")
     assert field.input_value() == "not today"
@@ -451,6 +539,8 @@ def test_it_is_asked_again_as_it_was(tab, gateway, stack):
     assert tab.page.locator("#metadata").input_value() == "order=7"
     tab.see("given.txt", exact=False)
     tab.see("Taken as well: “limits”.", exact=False)
+    tab.page.locator(".told summary").get_by_text("limits").click()
+    tab.see('"max_turns": 3', exact=False)
     tab.check_access()
     tab.page.get_by_role("button", name="Ask", exact=True).click()
     tab.see("Asked from this job:")
@@ -467,24 +557,29 @@ def test_it_is_asked_again_as_it_was(tab, gateway, stack):
 
 
 def test_a_branch_says_what_is_not_there_or_copies_the_session(tab, gateway, stack):
-    replies = [{"tool_calls": [call_of("kept = 41")]}, {"text": "It is kept."}]
+    file = stack.file("given.txt", b"given")
+    write = "kept = 41; open('/mnt/data/given.txt', 'w').write('changed')"
+    read = "print(kept + 1, open('/mnt/data/given.txt').read())"
+    replies = [{"tool_calls": [call_of(write)]}, {"text": "It is kept."}]
     stack.model.script(
         [
-            {"match": "otherwise", "replies": [{"tool_calls": [call_of("print(kept + 1)")]}, {"text": "Otherwise."}]},
+            {"match": "otherwise", "replies": [{"tool_calls": [call_of(read)]}, {"text": "Otherwise."}]},
             {"match": "keep it", "replies": replies},
         ]
     )
-    job = gateway.json("POST", "/v1/jobs", {"prompt": "keep it", "session": "root"})[1]["id"]
+    job = gateway.json("POST", "/v1/jobs", {"prompt": "keep it", "session": "root", "files": [file]})[1]["id"]
     stack.result(job)
     tab.open(f"job/{job}")
     tab.page.get_by_role("link", name="Branch from here").last.click()
     tab.see("Variables and files of the cells before are not there.")
     tab.page.get_by_label("In a copy of the session “root” as it is now").check()
     tab.page.get_by_text("Variables and files of the cells").wait_for(state="detached")
+    tab.see("Its files are not taken: the copy has files of its own.")
+    assert tab.page.get_by_text("given.txt").count() == 0
     tab.page.get_by_label("Question").fill("otherwise")
     tab.page.keyboard.press("Control+Enter")
     tab.see("Otherwise.")
-    assert tab.page.locator(".output").inner_text().strip() == "42"
+    assert tab.page.locator(".output").inner_text().strip() == "42 changed"
     sent = gateway.json("GET", f"/v1/jobs/{tab.page.url.rpartition('/')[2]}/body")[1]
     assert sent["session"].startswith("root-") and sent["history"] == "off"
     tab.page.get_by_role("link", name="Ask it again").wait_for()

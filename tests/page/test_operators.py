@@ -106,7 +106,7 @@ def test_a_filter_without_a_field_is_seen(tab, gateway):
     tab.page.get_by_label("State", exact=True).select_option("completed")
     tab.page.get_by_role("button", name="Find").click()
     tab.see("No jobs.")
-    place = tab.page.get_by_label("place", exact=True)
+    place = tab.page.get_by_label("“place”", exact=True)
     assert place.input_value() == "later"
     place.fill("")
     tab.page.get_by_label("State", exact=True).select_option("scheduled or waiting")
@@ -156,6 +156,76 @@ def test_the_last_hour_is_a_press_away(tab, gateway):
     assert abs(time.time() * 1000 - 3_600_000 - since) < 600_000 and "until" not in tab.page.url
 
 
+def test_what_is_typed_stays_with_a_time_and_until_it_is_sent(tab, gateway):
+    job = submit(gateway, queue="typed")
+    submit(gateway, queue="another")
+    queue = tab.page.get_by_label("Queue", exact=True)
+    tab.open("jobs")
+    tab.see(short(job))
+    queue.fill("typed")
+    tab.page.locator("tbody a.id").first.click()
+    tab.see("Why it is where it is")
+    tab.page.go_back()
+    tab.see(short(job))
+    assert queue.input_value() == "typed", "the draft is there again"
+    tab.page.get_by_role("button", name="Last hour").click()
+    tab.page.wait_for_url("**queue=typed**")
+    tab.page.locator("tbody tr").nth(1).wait_for(state="detached")
+    assert "since=" in tab.page.url
+    tab.page.get_by_role("link", name="Without filters").click()
+    tab.page.locator("tbody tr").nth(1).wait_for()
+    assert queue.input_value() == "", "what was sent is no draft"
+
+
+def test_what_finds_nothing_says_how_to_write_it(tab, gateway):
+    job = submit(gateway, queue="listed")
+    tab.open("jobs?metadata=A-1042")
+    tab.see("Metadata is found as key=value, as in order=A-1042.")
+    tab.page.get_by_label("Metadata", exact=False).fill("")
+    tab.page.get_by_label("Id, or a part of it").fill(short(job))  # as a list shows it
+    tab.page.get_by_role("button", name="Find").click()
+    tab.see(short(job))
+    assert tab.page.locator("tbody tr").count() == 1
+
+
+def test_there_is_no_such_view(tab):
+    tab.open("nonsense")
+    tab.see("There is no view “nonsense”.")
+    tab.page.get_by_role("link", name="Queues").click()
+    tab.page.get_by_text("There is no view").wait_for(state="detached")
+
+
+def test_a_list_that_cannot_be_asked_for_is_not_live(tab, gateway):
+    job = submit(gateway, queue="listed")
+    tab.open("jobs?queue=listed")
+    tab.see("Live.", exact=True)
+    tab.expected = ("ERR_", "Failed to load")
+    tab.page.route("**/v1/jobs?**", lambda route: route.abort())
+    tab.see("The gateway does not answer.")
+    tab.see("Not live.")
+    tab.page.locator(".bar").get_by_role("button", name="Remove all").click()
+    told = tab.page.locator(".told").get_by_text("The gateway does not answer.")
+    told.wait_for()
+    tab.page.unroute("**/v1/jobs?**")
+    tab.see("Live.", exact=True)
+    tab.page.locator(".told").get_by_role("button", name="Hide").click()
+    told.wait_for(state="detached")
+    tab.see(short(job))
+
+
+def test_a_list_on_paper_is_whole(tab, gateway):
+    """740 px are a page of A4."""
+    submit(gateway, queue="listed", session="a session with a name of many words")
+    tab.open("jobs?queue=listed")
+    tab.page.locator("tbody tr").first.wait_for()
+    tab.page.set_viewport_size({"width": 740, "height": 1000})
+    tab.page.emulate_media(media="print")
+    scroll = tab.page.locator(".scroll")
+    wide, style = scroll.evaluate("(one) => [one.scrollWidth - innerWidth, getComputedStyle(one).backgroundImage]")
+    assert wide <= 0 and style == "none", (wide, style)
+    assert not tab.page.locator("form.filters").is_visible()
+
+
 # --- numbers, and the jobs behind them
 
 
@@ -191,6 +261,27 @@ def test_tenants_have_a_sum_and_a_time(tab, stack):
     sums = tab.page.locator("tfoot tr").locator("th, td").all_text_contents()
     assert sums[heads.index("Queued")] == "2"
     assert sums[heads.index("Spent in")] == "today, in UTC"
+    costs = tab.page.locator("tbody tr").first.locator("th, td").all_text_contents()
+    assert costs[heads.index("Cost")] == sums[heads.index("Cost")] == "–", "nothing is priced"
+
+
+def test_a_list_says_what_it_does_not_have(tab, gateway, stack):
+    """The index of ended jobs is bounded (KEYS.md)."""
+    stack.result(stack.submit(prompt="x", session="bounded"))
+    oldest = int(time.time() * 1000) - 3 * 86_400_000
+    line = "\t".join([id_at(oldest, 1), "f", "q", "t", "", "w", "deadline", str(oldest), "9", "9", "1", "0", "0"])
+    stack.db.set(f"{ROOT}ended:before", f"{line}\n")
+    answer = gateway.json("GET", "/v1/jobs?session=bounded")[1]
+    assert answer["ended_since"] == oldest and len(answer["jobs"]) == 1, answer
+    tab.open("jobs?session=bounded")
+    goes_back = re.compile("The list goes back to .*: jobs that ended before are not listed.")
+    tab.see(goes_back)
+    tab.page.locator(".bar").get_by_role("button", name="Remove all").click()
+    tab.page.locator(".question").get_by_text(goes_back).wait_for()
+    tab.open(f"jobs?session=bounded&since={oldest}")
+    soon(tab, lambda: tab.page.get_by_text(goes_back).count() == 0)
+    tab.page.locator("tbody tr").wait_for()
+    stack.db.delete(f"{ROOT}ended:before")
 
 
 # --- what holds jobs back
@@ -241,6 +332,21 @@ def test_the_dead_are_shown_in_part_and_it_says_so(tab):
     assert "error_code=deadline" in row.get_by_role("link", name="deadline").get_attribute("href")
 
 
+def test_what_runs_again_is_told(tab, gateway, stack):
+    tab.open("dead?queue=no-such-queue")
+    tab.see("There are none.")
+    assert tab.page.get_by_text("0 of 0").count() == 0
+    assert tab.page.get_by_role("button", name="Run all again").count() == 0
+    job = stack.submit(prompt="break")
+    assert stack.result(job)["status"] == "failed"
+    tab.open("dead?queue=default")
+    tab.page.get_by_role("row").filter(has_text=job).get_by_role("button", name="Run again").click()
+    tab.see("It is queued again:", exact=False)
+    tab.page.locator(".told").get_by_role("link", name=job).wait_for()
+    tab.page.locator(".said").get_by_role("button", name="Hide").click()
+    tab.page.locator(".told").wait_for(state="detached")
+
+
 def test_a_refusal_is_in_sight(tab):
     tab.open(f"dead?queue={QUEUE}")
     refuse(tab, "/requeue$", "job {} has a fault")
@@ -249,6 +355,8 @@ def test_a_refusal_is_in_sight(tab):
     box = told.bounding_box()
     assert tab.page.evaluate("scrollY") > 300
     assert 0 <= box["y"] and box["y"] + box["height"] <= 900, box
+    tab.page.locator(".said").get_by_role("button", name="Hide").click()
+    told.wait_for(state="detached")
 
 
 def test_why_many_were_refused(tab):
@@ -334,6 +442,44 @@ def test_an_act_is_stopped(tab, gateway):
     tab.see("Stopped at 6 of 20.")
     tab.see("Done: 6 of 20.", exact=False)
     assert gateway.json("GET", "/v1/queues/halted")[1]["waiting"] == 14
+
+
+def test_an_act_waits_for_the_gateway(tab, gateway):
+    ids = [submit(gateway, queue="patient") for _ in range(20)]
+    tab.open("jobs?queue=patient")
+    tab.see(short(ids[0]))
+    tab.expected = ("ERR_", "Failed to load")
+    tab.page.route("**/cancel", lambda route: route.abort())
+    tab.page.locator(".bar").get_by_role("button", name="Cancel all").click()
+    tab.page.locator(".question").get_by_role("button", name="Cancel all").click()
+    tab.see("Cancel all: 0 of 20")
+    tab.see("The gateway does not answer: the act waits for it.")
+    tab.page.unroute("**/cancel")
+    tab.see("Done: 20 of 20.")
+    assert {gateway.json("GET", f"/v1/jobs/{id}")[1]["state"] for id in ids} == {"cancelled"}
+
+
+def test_a_filter_that_finds_many_is_confirmed_as_all_are(tab, gateway):
+    for _ in range(101):
+        submit(gateway, queue="crowd")
+    tab.open("jobs?queue=crowd&since=1")
+    tab.page.locator("tbody tr").first.wait_for()
+    tab.page.locator(".bar").get_by_role("button", name="Cancel all").click()
+    tab.page.get_by_label("Type 101 to do it:").wait_for()
+
+
+def test_a_name_that_no_address_has(tab, gateway):
+    """Browsers take "." out of an address, also as %2E. No queue of a gateway has such a name."""
+    submit(gateway, queue="listed")
+    answer = gateway.json("GET", "/v1/queues")[1]
+    answer["queues"][0]["queue"] = ".."
+    tab.page.route("**/v1/queues", lambda route: route.fulfill(json=answer))
+    tab.open("queues")
+    asked = []
+    tab.page.on("request", lambda request: asked.append(request.method))
+    tab.page.get_by_role("button", name="Pause: ..", exact=True).click()
+    tab.see("A browser cannot ask for the name “..”: use the command quern.")
+    assert "POST" not in asked
 
 
 # --- places that somebody comes back to

@@ -113,6 +113,14 @@ def test_a_wide_table_keeps_what_its_rows_are_of(browser, closed):
             assert seen["lefts"] == [0] and seen["count"] == seen["rows"], (place, seen)
 
 
+def test_a_time_ahead_is_told_whole(browser, closed):
+    with Tab(browser, f"http://127.0.0.1:{closed.port}") as tab:
+        tab.sign_in(closed.key)
+        tab.open("schedules")
+        whole = tab.page.locator("tbody time").first.get_attribute("title")
+        assert "3:00:00" in whole, whole
+
+
 # --- names
 
 NAMES = {

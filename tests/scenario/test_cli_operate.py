@@ -405,7 +405,7 @@ def test_a_dead_job_runs_again_under_its_id(quern, jobs, verb):
     again = jobs.begin()
     assert (again.id, again.attempt, again.crashes) == (A, 1, 0)
     jobs.finish(A, again.epoch)
-    assert "is not among the dead" in quern(*verb, A, code=65)
+    assert "is not among the dead, or what was asked is not kept" in quern(*verb, A, code=65)
     assert "no job" in quern(*verb, B, code=65)
 
 

@@ -123,6 +123,16 @@ def no_append_only_file(world):
     yield called()
 
 
+@fault("replay", 'the user "default", as which Redis reads its append-only file, may not write',
+       "ACL SETUSER default off ~* &* +@all")
+def a_default_user_without_rights(world):
+    world.db.execute_command("ACL", "SETUSER", "root", "on", ">pw", "~*", "&*", "+@all")
+    world.db.execute_command("ACL", "SETUSER", "default", "on", "nopass", "resetkeys", "+@all")
+    yield called(url=world.stack.redis.url.replace("://", "://root:pw@"))
+    root = world.stack.redis.client(username="root", password="pw")
+    root.execute_command("ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all")
+
+
 @fault("memory", " of ", "raise maxmemory")
 def memory_nearly_full(world):
     """Of much, so that what connections take and give back hardly counts."""

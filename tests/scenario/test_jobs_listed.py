@@ -23,7 +23,7 @@ def walk(jobs, count=50, **filters):
     args = [part for pair in filters.items() for part in pair]
     cursor, rows = b"", []
     for _ in range(10000):
-        cursor, told = jobs.call("jobs", cursor, count, *args)
+        cursor, told, *_ = jobs.call("jobs", cursor, count, *args)
         assert len(told) <= max(count, 50)
         rows += told
         if cursor == b"":
@@ -247,6 +247,21 @@ def test_the_index_is_bounded_and_goes_on(jobs, quern):
     assert [row["id"] for row in quern.json("job", "ls")] == [C, B, A]
 
 
+def test_what_the_index_has_lost_is_told(jobs):
+    """Since when ended jobs are listed, at the end of the walk, and when that leaves any out."""
+    run(jobs, A)
+    assert len(jobs.call("jobs", b"", 9)) == 2, "nothing is lost"
+    jobs.client.rename(jobs.root + "ended", jobs.root + "ended:before")
+    run(jobs, B)
+    cursor, rows = jobs.call("jobs", b"", 1)
+    assert cursor != b"" and len(rows) == 1
+    (_, (row,), since) = jobs.call("jobs", cursor, 9)
+    assert row[0].decode() == A and row[13] == since
+    assert jobs.call("jobs", b"", 9, "since", since - 1)[2] == since
+    assert len(jobs.call("jobs", b"", 9, "since", since)) == 2
+    assert len(jobs.call("jobs", b"", 9, "state", "queued")) == 2
+
+
 def test_a_walk_goes_on_when_the_index_has_been_turned_over(jobs):
     for number in range(6):
         run(jobs, job_id(number))
@@ -255,7 +270,7 @@ def test_a_walk_goes_on_when_the_index_has_been_turned_over(jobs):
     run(jobs, job_id(9))
     found = [row[0].decode() for row in rows]
     while cursor != b"":
-        cursor, rows = jobs.call("jobs", cursor, 2)
+        cursor, rows, *_ = jobs.call("jobs", cursor, 2)
         found += [row[0].decode() for row in rows]
     assert found == [job_id(number) for number in reversed(range(6))]
 

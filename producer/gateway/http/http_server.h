@@ -38,7 +38,7 @@ size_t http_server_connections(const struct http_server *server);
 
 struct http_load {
     size_t connections;
-    size_t streams;    /* that have not ended */
+    size_t streams; /* that have not ended */
 };
 struct http_load http_server_load(const struct http_server *server);
 

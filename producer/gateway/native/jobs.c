@@ -381,7 +381,9 @@ static void on_requeued(struct api_request *request, const redisReply *reply)
     if (!is_told)
         api_request_refuse(request, &err);
     else if (late)
-        refuse_late(request, "not_dead", "it is not among the dead jobs");
+        refuse_late(request, "not_dead",
+                    "it is not among the dead jobs, or what was asked is not "
+                    "kept any more");
     else
         answer_outcome(request, "queued");
 }

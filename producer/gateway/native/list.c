@@ -1,12 +1,13 @@
 /* list.c - GET /v1/jobs: the tenant's jobs, page by page.
  *
  * {"jobs": [...], "next": CURSOR}: next is absent on the last page. A page may
- * have no jobs although there are more. The jobs of a tenant are in one
- * partition, so a cursor of Redis is ours, too: in hexadecimal, as it is any
- * bytes. Who may operate sees the jobs of the tenant that he names with
- * ?tenant=, or of his own; with ?tenant=* those of all tenants: one partition
- * after the other, and before a cursor stand the three digits of its
- * partition. */
+ * have no jobs although there are more. "ended_since": MS, on the last page of
+ * a partition, when jobs that ended before are not listed any more. The jobs of
+ * a tenant are in one partition, so a cursor of Redis is ours, too: in
+ * hexadecimal, as it is any bytes. Who may operate sees the jobs of the tenant
+ * that he names with ?tenant=, or of his own; with ?tenant=* those of all
+ * tenants: one partition after the other, and before a cursor stand the three
+ * digits of its partition. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,7 @@ static void on_listed(struct api_request *request, const redisReply *reply)
     json_t *jobs, *json;
     struct view cursor;
     struct err err;
+    uint64_t since;
     size_t rows;
 
     if (!transition_jobs_listed(reply, &cursor, &rows, &err)) {
@@ -150,6 +152,10 @@ static void on_listed(struct api_request *request, const redisReply *reply)
             json_array_append_new(jobs, json_of_row(&row));
     }
     json = json_pack("{s:o}", "jobs", jobs);
+    since = transition_jobs_since(reply);
+    if (since > 0)
+        json_object_set_new(json, "ended_since",
+                            json_integer((json_int_t)since));
     add_cursor(json, request->state,
                fleet_links_partitions(request->gateway->links), cursor);
     api_request_json(request, 200, json);

@@ -158,13 +158,19 @@ do
         if bytes >= HALF_BYTES then turn_over(root) end
     end
 
+    -- When the job of the string's first line ended; nil: no line of ours.
+    function index.first_end(key)
+        local first = redis.pcall("GETRANGE", key, 0, 1023)
+        return type(first) == "string" and number(first:match(
+            "^[^\t\n]*\t%a\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t(%d+)"))
+            or nil
+    end
+
     -- promote calls this. Where few jobs end, lines grow old before the string
     -- is long: when the first line is older than KEEP_MS, the string becomes
     -- ended:before all the same.
     function index.grow_old(root, now)
-        local first = redis.pcall("GETRANGE", root .. "ended", 0, 1023)
-        local ended_at = type(first) == "string" and number(first:match(
-            "^[^\t\n]*\t%a\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t[^\t\n]*\t(%d+)"))
+        local ended_at = index.first_end(root .. "ended")
         if ended_at and now - ended_at > KEEP_MS then
             turn_over(root)
         elseif ended_at then -- as long as a consumer asks, the string lives on

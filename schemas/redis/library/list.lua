@@ -514,6 +514,13 @@ do
     end
 end
 
+-- ended:before replaces an older one: so when it is there, lines may be lost.
+local function listed_since(walk)
+    if not may_match(walk, "ended") then return nil end
+    local since = index.first_end(walk.root .. "ended:before")
+    return since and since > walk.since and since or nil
+end
+
 -- ------------------------------------------------------------ functions
 
 local MOST_ROWS = 500
@@ -591,7 +598,8 @@ end
 -- job that has not ended). Answers the cursor with which to go on, "" when that
 -- was all, and rows: id state place queue tenant session worker reason priority
 -- call error_code submitted_at started_at finished_at attempts tokens cost
--- due_at.
+-- due_at. A third one, when that was all and jobs that ended before that time
+-- (ms) are not listed because the index has lost them.
 local function jobs(keys, args)
     local walk, refusal = read_walk(keys[1], args)
     if not walk then return refusal end
@@ -599,7 +607,8 @@ local function jobs(keys, args)
         or redis.call("SMEMBERS", walk.root .. "queues")
     table.sort(walk.queues)
     local done = walk_places(walk) and walk_ended(walk)
-    return { done and "" or cmsgpack.pack(walk.at), walk.rows }
+    return { done and "" or cmsgpack.pack(walk.at), walk.rows,
+        done and listed_since(walk) or nil }
 end
 
 -- Arguments: queue period... (index.lua). Answers for each period the fields

@@ -13,6 +13,12 @@ export class ApiError extends Error {
   }
 }
 
+let onUnknown = () => {}; // what to do when the gateway does not know who asks (401)
+
+export function whenUnknown(run) {
+  onUnknown = run;
+}
+
 export function get(path, query = {}) {
   return call("GET", path, query);
 }
@@ -66,6 +72,7 @@ async function call(method, path, query, body) {
   if (answer.status === 204) return null;
   const json = await answer.json().catch(() => null);
   if (answer.ok) return json;
+  if (answer.status === 401) onUnknown();
   const message = json?.error?.message ?? `${method} ${path}: ${answer.status}`;
   // Somebody may have sent an address with a sentence in it: it is quoted, so that it is none of this page.
   const isAddress = method === "GET" && answer.status === 400;
@@ -132,6 +139,7 @@ async function read(path, heard, state, signal) {
     try {
       const answer = await fetch(address(`${path}/events`, state.last ? { after: state.last } : {}), { signal });
       if (answer.status === 204 || answer.status === 404) return end();
+      if (answer.status === 401) onUnknown();
       if (answer.ok) {
         heard.away(false);
         state.tries = 0;

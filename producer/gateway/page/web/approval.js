@@ -17,8 +17,8 @@ const AT_ONCE = [
 ];
 
 // data: of the event job.waiting. seen: { verdict, words: by call and verdict }, which the caller keeps, and forgets when
-// it has been given; act(body): gives the verdict; changed(): seen is another one.
-export function approval(data, seen, act, changed) {
+// it has been given; typed(): there are other words; act(body): gives the verdict; changed(): seen is another one.
+export function approval(data, seen, act, typed, changed) {
   const asked = data.code ?? data.text ?? "";
   const left = data.until ? data.until - now() : 0;
 
@@ -51,7 +51,7 @@ export function approval(data, seen, act, changed) {
       AT_ONCE.map(([verdict, name]) => atOnce(verdict, name)),
       atOnce("abort", "End the job", "apart"),
     ),
-    seen.verdict && field(seen.verdict, (seen.words[data.call] ??= {}), asked, submit),
+    seen.verdict && field(seen.verdict, (seen.words[data.call] ??= {}), asked, submit, typed),
   );
 }
 
@@ -65,14 +65,18 @@ export function decided({ reason, words }) {
   );
 }
 
-function field(verdict, words, asked, submit) {
+function field(verdict, words, asked, submit, typed) {
+  const type = (event) => {
+    words[verdict] = event.target.value;
+    typed();
+  };
   const { name, label, rows } = WORDS[verdict];
   const text = words[verdict] ?? (verdict === "edit" ? asked : "");
   return h(
     "form",
     { class: "ask", key: verdict, onsubmit: submit },
     h("label", { for: "words" }, t(label)),
-    h("textarea", { id: "words", name: "words", rows, class: verdict === "edit" && "code", value: text, oninput: (event) => (words[verdict] = event.target.value), required: verdict !== "reject", spellcheck: "false", shown: (node) => node.focus() }),
+    h("textarea", { id: "words", name: "words", rows, class: verdict === "edit" && "code", value: text, oninput: type, required: verdict !== "reject", spellcheck: "false", shown: (node) => node.focus() }),
     h("p", {}, h("button", { class: "main" }, t(name))),
   );
 }

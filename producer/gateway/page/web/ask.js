@@ -4,6 +4,7 @@ import { get, later, post } from "./api.js";
 import { h } from "./dom.js";
 import { bytes, fault, foreign, isId, quoted } from "./format.js";
 import { textOf } from "./kept.js";
+import { long } from "./long.js";
 import { t } from "./words.js";
 
 const MOST_FILES = 20;
@@ -85,7 +86,7 @@ export function open(place, me) {
       if (other && !seen.facts) await load();
       if (from && !seen.before?.length) throw new Error(t("The conversation of that job is not kept any more."));
       if (draft.forks && forkable()) draft.session = await fork(forkable());
-      const { id } = await post("/v1/jobs", await jobOf(draft, seen, other, isForeign()));
+      const { id } = await post("/v1/jobs", await jobOf({ ...draft, files: filesOf() }, seen, other, isForeign()));
       drafts.delete(key);
       sessionStorage.removeItem(key);
       if (!isClosed) location.hash = `#/job/${id}`;
@@ -96,6 +97,9 @@ export function open(place, me) {
       place.changed();
     }
   }
+
+  // A copy has files of its own: those that were given with the other job would take the place of what became of them.
+  const filesOf = () => (draft.forks && forkable() ? draft.files.filter((file) => !isOf(seen.body, file)) : draft.files);
 
   const forkable = () => (from && !isForeign() && seen.facts?.session) || null;
 
@@ -144,7 +148,7 @@ export function open(place, me) {
           h("div", {}, h("label", { for: "files" }, t("Files")), h("input", { id: "files", type: "file", multiple: true, onchange: choose })),
         ),
         forkable() && h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: draft.forks, onchange: (event) => set({ forks: event.target.checked }) }), " ", t("In a copy of the session {} as it is now", quoted(forkable())))),
-        draft.files.length > 0 && h("ul", { class: "files" }, draft.files.map((file, at) => h("li", { key: `${at} ${file.name}` }, foreign(file.name), " ", bytes(file.size ?? file.bytes ?? 0), " ", h("button", { type: "button", onclick: () => set({ files: draft.files.filter((one) => one !== file) }) }, t("Take out"))))),
+        filesOf().length > 0 && h("ul", { class: "files" }, filesOf().map((file, at) => h("li", { key: `${at} ${file.name}` }, foreign(file.name), " ", bytes(file.size ?? file.bytes ?? 0), " ", h("button", { type: "button", onclick: () => set({ files: draft.files.filter((one) => one !== file) }) }, t("Take out"))))),
         draft.lost.length > 0 && h("p", { key: "lost", class: "note" }, t("To be chosen again:"), " ", foreign(draft.lost.join(", "))),
         fault(seen.fault),
         h("p", { key: "send" }, h("button", { "aria-disabled": String(seen.isBusy), class: "main" }, draft.kind === "prompt" ? t("Ask") : t("Run"))),
@@ -168,12 +172,18 @@ function sendByKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.form.requestSubmit();
 }
 
+// Whether that file was given with the job; a draft has copies.
+function isOf(body, file) {
+  return Boolean(file.blob) && (body?.files ?? []).some(({ name, blob }) => name === file.name && blob === file.blob);
+}
+
 // What is taken from the other job, and what cannot be.
 function told(id, { body, before, facts }, draft, isForeign, me) {
   const more = Object.keys(body ?? {}).filter((name) => ![...ITS_OWN, ...IN_FORM].includes(name));
   const lines = [
     facts?.session && before && !draft.forks && t("Variables and files of the cells before are not there."),
-    body?.files?.length > 0 && !isForeign && t("Its files are taken as long as they are kept: without them the new job fails."),
+    body?.files?.length > 0 && draft.forks && before && t("Its files are not taken: the copy has files of its own."),
+    body?.files?.length > 0 && !isForeign && !(draft.forks && before) && t("Its files are taken as long as they are kept: without them the new job fails."),
     isForeign && t("That job is of the tenant {}, this one will be of {}: session and files are not taken.", quoted(facts.tenant), quoted(me.tenant)),
     more.length > 0 && t("Taken as well: {}.", more.map(quoted).join(", ")),
     body?.env && t("Variables of the environment are not taken: they are hidden."),
@@ -183,7 +193,14 @@ function told(id, { body, before, facts }, draft, isForeign, me) {
     { class: "told", key: "told" },
     h("p", {}, before ? t("It goes on from a step of this job:") : t("It is asked as this job was:"), " ", h("a", { href: `#/job/${encodeURIComponent(id)}`, class: "id" }, foreign(id))),
     lines.map((line) => h("p", { key: line }, foreign(line))),
+    more.map((name) => valueOf(name, body[name])),
   );
+}
+
+// What is sent without a field for it, as somebody else may have written it.
+function valueOf(name, value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  return h("details", { key: `value ${name}` }, h("summary", {}, foreign(name)), h("pre", { class: "text", tabindex: "0" }, long(text, name)));
 }
 
 // The messages up to a reply of the model and the outputs of its calls. back: replies behind that one.

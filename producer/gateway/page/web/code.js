@@ -11,23 +11,23 @@ const MOST_DEPTH = 50; // of words in words; what is deeper has one colour
 export function coloured(text) {
   const code = linesOf(text);
   const { tokens, isOver } = read(code, "python");
-  return { description: colours(code, tokens), isOver };
+  return { description: colours(code, tokens, true), isOver };
 }
 
-// tokens: of reader.js, or none.
-export function colours(code, tokens) {
-  return tokens ? tokens.map((one) => word(one, 0)) : foreign(linesOf(code));
+// tokens: of reader.js, or none. isRun: it is code that runs, of which all marks are shown.
+export function colours(code, tokens, isRun = false) {
+  return tokens ? tokens.map((one) => word(one, isRun, 0)) : foreign(linesOf(code), isRun);
 }
 
 function linesOf(text) {
   return text.replace(/\r\n?/g, "\n");
 }
 
-function word(token, depth) {
-  if (typeof token === "string") return foreign(token);
+function word(token, isRun, depth) {
+  if (typeof token === "string") return foreign(token, isRun);
   const { type, content } = token;
   const parts = Array.isArray(content) ? content : [content];
-  return h("span", { class: `token ${type}` }, depth < MOST_DEPTH ? parts.map((one) => word(one, depth + 1)) : foreign(textOf(content)));
+  return h("span", { class: `token ${type}` }, depth < MOST_DEPTH ? parts.map((one) => word(one, isRun, depth + 1)) : foreign(textOf(content), isRun));
 }
 
 function textOf(content) {

@@ -51,9 +51,10 @@ function add(conversation, step) {
   return step;
 }
 
-// Also of a job that had failed for good, and runs again.
+// Also of a job that had failed for good, and runs again: the events of its earlier attempts are gone, not its own.
 function beginWait(conversation, data, at) {
   endWait(conversation, at);
+  if (data.reason === "requeued") for (const step of conversation.steps) step.isEarlier = true;
   conversation.last = null;
   conversation.state = data.reason ? "waiting" : "queued";
   conversation.wait = add(conversation, { kind: "wait", at, end: null, reason: data.reason ?? "queue", data });
@@ -125,6 +126,14 @@ function addOutput(call, stream, text) {
 function updateDisplays(conversation, display) {
   for (const call of conversation.calls.values())
     call.displays = call.displays.map((one) => (one.id === display.id ? display : one));
+}
+
+// Whether the result of a job that has ended tells more than its events: some are gone, or there were none for steps
+// that an earlier attempt had made.
+export function isPart({ steps, turns, calls }, result) {
+  if (steps.some((step) => step.type === "gap" && !step.isEarlier)) return true;
+  if (!steps.some((step) => step.isEarlier)) return false;
+  return (result.cells ?? []).length > calls.size || (turns.size > 0 && Math.min(...turns.keys()) > 1);
 }
 
 function note(conversation, data, at, type) {

@@ -9,11 +9,13 @@ import { t } from "./words.js";
 export function head(facts, conversation, tenant) {
   const result = facts.result ?? {};
   const ended = facts.finished_at || hasEnded(conversation);
+  // Events are newer than the facts, but tell neither that a job is scheduled nor what came before them.
+  const isOld = !ended && conversation.steps.length > 0 && !(facts.state === "scheduled" && conversation.wait);
   const other = facts.tenant && facts.tenant !== tenant ? { tenant: facts.tenant } : {};
   const jobsOf = (filter, text) => h("a", { href: `#/jobs?${new URLSearchParams({ ...filter, ...other })}` }, foreign(text));
   const rows = [
     ["Tenant", facts.tenant && jobsOf({}, facts.tenant)],
-    ["State", state(ended ? (facts.state ?? conversation.state) : conversation.state)],
+    ["State", state(isOld ? conversation.state : (facts.state ?? conversation.state))],
     ["Queue", facts.queue && jobsOf({ queue: facts.queue }, facts.queue)],
     ["Session", facts.session && jobsOf({ session: facts.session }, facts.session)],
     ["Model", result.model && foreign(result.model)],
@@ -77,7 +79,7 @@ export function usage(all) {
 
 // What quern replay says: whether the job would go the same way today.
 export function replayed({ equal, steps, requests, first_difference: other }) {
-  if (equal) return h("p", { class: "told", role: "status" }, t("Replayed: equal in {} steps, {} requests to a model among them.", count(steps), count(requests)));
+  if (equal) return h("p", { class: "told", role: "status" }, t("Replayed: equal. Steps: {}; requests to a model among them: {}.", count(steps), count(requests)));
   return h(
     "section",
     { class: "why", role: "status" },

@@ -25,9 +25,9 @@ export function money(micro) {
   return inDollars(dollars, 2, dollars !== 0 && Math.abs(dollars) < 0.1 ? 4 : 2);
 }
 
-// In a column, where the points of the numbers stand below each other.
+// In a column, where the points of the numbers stand below each other. What has cost nothing may have no price.
 export function moneyInColumn(micro) {
-  return inDollars(micro / 1e6, 4, 4);
+  return micro === 0 ? UNKNOWN : inDollars(micro / 1e6, 4, 4);
 }
 
 function inDollars(dollars, least, most) {
@@ -139,6 +139,9 @@ const NEEDED = [
 const UNSEEN = "[\\p{Default_Ignorable_Code_Point}\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\u{1D159}\\uFFFC]--[\\t\\n\\r]";
 const HIDDEN = new RegExp(`(?!${NEEDED})[${UNSEEN}]|\\p{M}(?<=\\p{M}{6})`, "gv");
 
+// Of code all are shown, as glyph.c does it: none of these scripts is needed to know what it does.
+const HIDDEN_IN_CODE = new RegExp(`[${UNSEEN}]|\\p{M}(?<=\\p{M}{6})`, "gv");
+
 const MOST_MARKS = 500; // of a text that are elements: a progress bar prints a hundred thousand
 
 function number(mark) {
@@ -151,10 +154,10 @@ export function visible(text) {
 }
 
 // Text that somebody else has written, isolated from the direction of what is around it.
-export function foreign(text = UNKNOWN) {
+export function foreign(text = UNKNOWN, isCode = false) {
   const parts = [];
   let at = 0;
-  for (const match of text.matchAll(HIDDEN)) {
+  for (const match of text.matchAll(isCode ? HIDDEN_IN_CODE : HIDDEN)) {
     if (match.index > at) parts.push(text.slice(at, match.index));
     at = match.index;
     if (parts.length > 2 * MOST_MARKS) break;

@@ -2,16 +2,17 @@
 // what may be kept of it.
 import { follow, get, later, send } from "./api.js";
 import { approval, decided } from "./approval.js";
-import { hasEnded, newConversation, take } from "./conversation.js";
+import { hasEnded, isPart, newConversation, take } from "./conversation.js";
 import { h } from "./dom.js";
 import { ended, head, reasons, replayed, usage } from "./facts.js";
 import { count, fault, isId, quoted } from "./format.js";
+import { canRunAgain } from "./jobs.js";
 import { complete, keptConversation } from "./kept.js";
 import { long } from "./long.js";
 import { whenRead } from "./read.js";
 import { question } from "./question.js";
 import { keep, markdownOf, nameOf, notebookOf } from "./save.js";
-import { askedOf, draw, drawAsked } from "./steps.js";
+import { askedOf, drawAll, drawAsked } from "./steps.js";
 import { timeline } from "./timeline.js";
 import { t } from "./words.js";
 
@@ -32,8 +33,9 @@ export function open(place, me) {
   const id = place.path[1] ?? "";
   if (!isId(id)) return noJob(id);
   const path = `/v1/jobs/${encodeURIComponent(id)}`;
+  const wordsKey = `quern-words ${me.tenant} ${id}`;
   // fault: of asking; refusal: of what somebody wanted done, until something else is done.
-  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, words: {}, decided: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
+  const seen = { facts: null, body: null, why: null, fault: null, refusal: null, away: false, asked: null, verdict: null, words: wordsOf(wordsKey), decided: null, replay: null, isJudging: false, showsEvents: false, mostSteps: STEPS };
   const frames = new Map(); // how parts that may run are shown, by name: "plain", "scripts"
   const datas = new Map(); // what parts that are JSON hold, by name
   const gone = new Set(); // names of pictures that are not kept any more
@@ -100,6 +102,7 @@ export function open(place, me) {
         heedVerdict(event);
         take(conversation, event);
         if (hasEnded(conversation)) completeIt();
+        if (hasEnded(conversation)) sessionStorage.removeItem(wordsKey);
         if (hasEnded(conversation) && !seen.facts?.finished_at) look();
         place.changed();
       },
@@ -129,8 +132,8 @@ export function open(place, me) {
 
   // The conversation that is shown: the one of the result when events are lost.
   function current() {
-    const isLost = isAtEnd && (events.length === 0 || events.some(({ type }) => type === "gap"));
-    if (!isLost || !seen.facts?.finished_at || !seen.facts.result) return conversation;
+    if (!isAtEnd || !seen.facts?.finished_at || !seen.facts.result) return conversation;
+    if (events.length > 0 && !isPart(conversation, seen.facts.result)) return conversation;
     if (kept?.facts !== seen.facts) kept = { facts: seen.facts, conversation: keptConversation(seen.facts) };
     return kept.conversation;
   }
@@ -154,6 +157,15 @@ export function open(place, me) {
 
   async function remove() {
     if ((await act("DELETE", "")) && !isClosed) location.hash = "#/jobs";
+  }
+
+  // What is typed for a verdict stays until the job has ended, also when the page is loaded anew.
+  function keepWords() {
+    try {
+      sessionStorage.setItem(wordsKey, JSON.stringify(seen.words));
+    } catch {
+      // They are too long to be kept.
+    }
   }
 
   async function decide(verdict) {
@@ -227,7 +239,7 @@ export function open(place, me) {
     const before = Math.ceil(Math.max(all.length - seen.mostSteps, 0) / STRIDE) * STRIDE;
     return [
       before > 0 && h("p", { key: "before", class: "bar" }, h("button", { type: "button", onclick: showMore }, t("Show earlier steps ({})", count(before)))),
-      all.slice(before).map((step) => draw(step, shown)),
+      drawAll(all.slice(before), shown),
     ];
   }
 
@@ -240,7 +252,7 @@ export function open(place, me) {
 
   const actions = () => [
     !isOver() && h("button", { type: "button", key: "cancel", onclick: () => act("POST", "/cancel", {}).then(look) }, t("Cancel")),
-    (seen.facts?.state ?? conversation.state) === "failed" && isOver() && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
+    seen.facts?.finished_at && canRunAgain(seen.facts) && h("button", { type: "button", key: "again", onclick: runAgain }, t("Run again")),
     isOver() && h("button", { type: "button", key: "remove", onclick: () => ask(t("Remove all that is kept of {}?", quoted(id)), t("Remove"), remove) }, t("Remove")),
     mayJudge && isOver() && h("button", { type: "button", key: "replay", "aria-disabled": String(seen.isJudging), onclick: judge }, t("Replay")),
     canContinue() && h("a", { key: "continue", href: `#/ask?${new URLSearchParams({ session: seen.facts.session })}` }, t("Continue its session")),
@@ -250,7 +262,10 @@ export function open(place, me) {
   function describe() {
     if (seen.isGone && !seen.facts) return [heading(), fault(seen.fault)];
     const shownOne = current();
-    const asked = shownOne.isKept && seen.facts.result.messages ? "" : askedOf(seen);
+    // A result with messages has the question among them, and so its card.
+    const question = shownOne.isKept && shownOne.steps.findLast(({ kind, role }) => kind === "asked" && role === "user");
+    if (question) question.files = seen.body?.files;
+    const asked = question ? "" : askedOf(seen);
     const waits = !isOver() && conversation.wait?.reason === "approval";
     return [
       heading(),
@@ -259,16 +274,16 @@ export function open(place, me) {
       seen.away && !isOver() && h("p", { key: "away", class: "fault", role: "status" }, t("The connection is lost: what is shown may be old.")),
       seen.facts && head(seen.facts, conversation, me.tenant),
       origin(),
-      may && h("p", { key: "acts", class: "bar" }, actions()),
+      may && !seen.isGone && h("p", { key: "acts", class: "bar" }, actions()),
       seen.asked && question(seen.asked.text, seen.asked.yes, seen.asked.run, no),
       seen.replay && replayed(seen.replay),
       seen.why && !isOver() && !waits && reasons(seen.why),
       timeline(shownOne),
       lost(shownOne),
-      drawAsked(asked, seen.body?.files),
+      !question && drawAsked(asked, seen.body?.files),
       h("section", { key: "conversation", class: "conversation", "aria-label": t("Conversation") }, steps()),
       seen.decided && decided(seen.decided),
-      may && waits && approval(conversation.wait.data, seen, decide, place.changed),
+      may && waits && approval(conversation.wait.data, seen, decide, keepWords, place.changed),
       isOver() && ended(conversation.last ?? {}, seen.facts),
       isOver() && usage(seen.facts?.result?.usage),
       saving(id, path, seen, shownOne, asked, () => events),
@@ -302,15 +317,23 @@ export function open(place, me) {
   );
   whenRead(place.changed);
   begin();
+  // Somebody may have removed it meanwhile, in another tab.
+  const lookAgain = () => !document.hidden && isOver() && look();
+  document.addEventListener("visibilitychange", lookAgain);
   return {
     title: () => t("Job {}", id.slice(0, 8)),
     draw: describe,
     close() {
       isClosed = true;
+      document.removeEventListener("visibilitychange", lookAgain);
       forget?.();
       stop();
     },
   };
+}
+
+function wordsOf(key) {
+  return JSON.parse(sessionStorage.getItem(key) ?? "{}");
 }
 
 // An address may have any text in it: what is no id is quoted, so that it is no sentence of this page.

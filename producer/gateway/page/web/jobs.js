@@ -1,6 +1,6 @@
 // jobs.js - the tenant's jobs, the newest first, with filters that stand in the address.
-import { get, later, send } from "./api.js";
-import { bulk } from "./bulk.js";
+import { get, later, send as call } from "./api.js";
+import { bulk, listedSince } from "./bulk.js";
 import { h } from "./dom.js";
 import { ago, count, fault, foreign, length, moneyInColumn, quoted } from "./format.js";
 import { now } from "./time.js";
@@ -16,37 +16,51 @@ const EVERY_MS = 2000;
 const ROWS = 100;
 const PHONE = matchMedia("(max-width: 40rem)");
 
+// Codes of jobs that only another job can correct: these are not kept to run again (schemas/MESSAGES.md).
+const WRONG = ["cell_failed", "model_refused", "unknown_session", "session_exists", "unknown_file"];
+
+export function canRunAgain({ state, error_code }) {
+  return state === "failed" && !WRONG.includes(error_code);
+}
+
 const ACTS = [
   {
     name: "Cancel all",
     ask: ["Cancel {} job?", "Cancel {} jobs?"],
     when: (job) => !ENDS.includes(job.state),
-    run: (id) => send("POST", `/v1/jobs/${id}/cancel`, {}),
+    run: (id) => call("POST", `/v1/jobs/${id}/cancel`, {}),
     isFinal: true,
   },
   {
     name: "Run all again",
     ask: ["Run {} job again?", "Run {} jobs again?"],
-    when: (job) => job.state === "failed",
-    run: (id) => send("POST", `/v1/jobs/${id}/retry`, {}),
+    when: canRunAgain,
+    run: (id) => call("POST", `/v1/jobs/${id}/retry`, {}),
+    isOfEnded: true,
   },
   {
     name: "Remove all",
     ask: ["Remove all that is kept of {} job?", "Remove all that is kept of {} jobs?"],
     when: (job) => ENDS.includes(job.state),
-    run: (id) => send("DELETE", `/v1/jobs/${id}`),
+    run: (id) => call("DELETE", `/v1/jobs/${id}`),
+    isOfEnded: true,
     isFinal: true,
   },
 ];
 const PAGE = 500; // jobs that are asked for at once, for an act on all
 
-let left = null; // what was shown when the list was left: { address, pages, next, paused }
+let left = null; // what was shown when the list was left: { address, pages, next, since, paused }
+
+// What somebody has typed into the filters of a list and not sent, by the list's address.
+const drafts = new Map();
 
 export function open(place, me) {
   const filters = place.query;
   const address = location.hash;
+  const draft = drafts.get(address) ?? {};
   const kept = place.isBack && left?.address === address ? left : null;
-  let { pages, next, paused } = kept ?? { pages: [], next: undefined, paused: false };
+  // since: jobs that ended before are not listed any more; 0: all are.
+  let { pages, next, since, paused } = kept ?? { pages: [], next: undefined, since: 0, paused: false };
   let showsFilters = false; // of a phone
   let failure = null;
   let forget = null;
@@ -55,34 +69,42 @@ export function open(place, me) {
   const ofAll = { acts: ACTS, pages: ask, isAll, changed: place.changed, done: () => look() };
   const all = me.scopes.includes("submit") && bulk(ofAll);
 
+  // A part of an id may have been taken from a list, which leaves out the middle (short()).
   function ask(cursor, limit = PAGE) {
-    return get("/v1/jobs", { ...filters, limit, cursor });
+    const { id, metadata } = filters;
+    if (metadata && !metadata.includes("=")) throw new Error(t("Metadata is found as key=value, as in order=A-1042."));
+    return get("/v1/jobs", { ...filters, id: id?.split("…")[0], limit, cursor });
   }
 
   // A page may have no jobs although there are more: then the next one is asked for.
   async function pageFrom(cursor) {
     const jobs = [];
+    let since = 0;
     let next = cursor;
     do {
       const page = await ask(next, ROWS);
       if (!page.jobs) throw new Error(t("The gateway does not say."));
       jobs.push(...page.jobs);
+      since = Math.max(since, page.ended_since ?? 0);
       next = page.next;
     } while (next && jobs.length < ROWS && !closed);
-    return { jobs, next };
+    return { jobs, next, since };
   }
 
   // All pages that are shown, anew.
   async function look() {
     try {
       const seen = [];
+      let latest = 0;
       let cursor;
       do {
         const page = await pageFrom(cursor);
         seen.push(page.jobs);
+        latest = Math.max(latest, page.since);
         cursor = page.next;
       } while (cursor && seen.length < pages.length && !closed);
       pages = seen;
+      since = latest;
       next = cursor;
       failure = null;
     } catch (error) {
@@ -100,6 +122,7 @@ export function open(place, me) {
     try {
       const page = await pageFrom(next);
       pages.push(page.jobs);
+      since = Math.max(since, page.since);
       next = page.next;
       failure = null;
     } catch (error) {
@@ -117,15 +140,27 @@ export function open(place, me) {
 
   function submit(event) {
     event.preventDefault();
-    const given = Object.fromEntries(new FormData(event.target));
+    send(event.target);
+  }
+
+  // times: in place of those of the form.
+  function send(form, times = {}) {
+    const given = Object.fromEntries(new FormData(form));
     given.id = given.id.trim().toLowerCase();
     // The form has minutes: what nobody has changed stays as exact as it was.
     for (const name of TIMES)
       if (given[name] === minute(filters[name])) given[name] = filters[name];
       else given[name] &&= new Date(given[name]).getTime();
+    drafts.delete(address);
     if (WHOLE_ID.test(given.id)) location.hash = `#/job/${given.id}`;
-    else place.go(given);
+    else place.go({ ...given, ...times });
   }
+
+  const filtersForm = () => form(place, me, draft, {
+    submit,
+    span: (event, ms) => send(event.target.form, { since: now() - ms, until: "" }),
+    type: (event) => drafts.set(address, Object.fromEntries(new FormData(event.currentTarget))),
+  });
 
   function toggle() {
     showsFilters = !showsFilters;
@@ -142,23 +177,24 @@ export function open(place, me) {
     title: () => t("Jobs"),
     draw: () => [
       h("h1", {}, t("Jobs")),
-      !PHONE.matches && form(place, me, submit),
+      !PHONE.matches && filtersForm(),
       h(
         "p",
         { key: "live", class: "bar" },
         PHONE.matches && filtersButton(),
         h("button", { type: "button", "aria-pressed": String(paused), onclick: pause }, paused ? t("Go on") : t("Pause")),
-        h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : t("Live.")),
+        h("span", { class: "note", role: "status" }, paused ? t("The list stands still.") : failure ? t("Not live.") : t("Live.")),
       ),
-      PHONE.matches && showsFilters && form(place, me, submit),
+      PHONE.matches && showsFilters && filtersForm(),
       fault(failure),
       all && all.draw(),
       pages.length > 0 && table(pages.flat(), filters, me),
       pages.length === 0 && !failure && h("p", { class: "note" }, t("Loading…")),
+      pages.length > 0 && !next && since > 0 && h("p", { key: "since", class: "note" }, listedSince(since)),
       next && h("p", { key: "more" }, h("button", { type: "button", onclick: more }, t("More"))),
     ],
     close() {
-      left = { address, pages, next, paused };
+      left = { address, pages, next, since, paused };
       closed = true;
       forget?.();
       all && all.close();
@@ -178,28 +214,30 @@ const NAMES = {
   tenant: "Tenant (* for all)",
 };
 
-function form(place, me, submit) {
+// draft: what was typed before, and not sent; submit(event), span(event, ms), type(event): what is done.
+function form(place, me, draft, { submit, span, type }) {
   const filters = place.query;
   const of = JSON.stringify(filters);
+  const value = (name) => draft[name] ?? filters[name] ?? "";
   const texts = TEXTS.filter((name) => name !== "tenant" || me.scopes.includes("operate"));
   // A filter of the address that no field is for: it is seen, and can be taken away.
   const others = Object.keys(filters).filter((name) => !["id", "state", ...TEXTS, ...TIMES].includes(name));
   const states = [...STATES, ...(filters.state && !STATES.includes(filters.state) ? [filters.state] : [])];
   const spans = Object.entries(SPANS).map(([name, ms]) =>
-    h("button", { key: name, type: "button", onclick: () => place.go({ since: now() - ms, until: "" }) }, t(name)),
+    h("button", { key: name, type: "button", onclick: (event) => span(event, ms) }, t(name)),
   );
   return h(
     "form",
-    { key: "form", class: "filters", onsubmit: submit, role: "search" },
-    field("input", "id", "Id, or a part of it", { size: 36, spellcheck: "false", value: filters.id ?? "", of }),
+    { key: "form", class: "filters", onsubmit: submit, oninput: type, role: "search" },
+    field("input", "id", "Id, or a part of it", { size: 36, spellcheck: "false", value: value("id"), of }),
     field(
-      "select", "state", "State", { value: filters.state ?? "", of },
+      "select", "state", "State", { value: value("state"), of },
       h("option", { key: "", value: "" }, t("any")),
       states.map((one) => h("option", { key: one, value: one }, stateName(one))),
     ),
-    [...texts, ...others].map((name) => field("input", name, Object.hasOwn(NAMES, name) ? NAMES[name] : null, { value: filters[name] ?? "", of })),
+    [...texts, ...others].map((name) => field("input", name, Object.hasOwn(NAMES, name) ? NAMES[name] : null, { value: value(name), of })),
     TIMES.map((name) =>
-      field("input", name, NAMES[name], { type: "datetime-local", value: minute(filters[name]), of }),
+      field("input", name, NAMES[name], { type: "datetime-local", value: draft[name] ?? minute(filters[name]), of }),
     ),
     h("div", { key: "spans", class: "spans", role: "group", "aria-label": t("Time") }, spans),
     h("button", { key: "find" }, t("Find")),

@@ -14,7 +14,7 @@
 //             then has its total
 //   bulk      what bulk() takes, for acts on all of the list (bulk.js): bulk(query)
 import { get, later } from "./api.js";
-import { bulk } from "./bulk.js";
+import { bulk, hideButton } from "./bulk.js";
 import { h } from "./dom.js";
 import { count, fault, foreign, visible } from "./format.js";
 import { question } from "./question.js";
@@ -74,6 +74,12 @@ export function openList(list, place, may) {
     if (!isClosed) place.changed();
   }
 
+  function hide() {
+    seen.refusal = null;
+    seen.note = null;
+    place.changed();
+  }
+
   function forget() {
     seen.asked = null;
     place.changed();
@@ -97,7 +103,7 @@ export function openList(list, place, may) {
       h("h1", {}, t(list.title)),
       form && h("form", { key: "form", class: "filters", onsubmit: submit }, form),
       list.filters?.(place.query, (filters) => place.go(filters)),
-      all && all.draw(),
+      all && seen.answer?.total !== 0 && all.draw(),
       fault(seen.fault),
       // In sight also of the last row.
       h(
@@ -105,9 +111,10 @@ export function openList(list, place, may) {
         { key: "said", class: "said" },
         fault(seen.refusal),
         seen.note && h("p", { key: "told", class: "told", role: "status" }, text(seen.note)),
+        (seen.refusal || seen.note) && h("p", { key: "hide" }, hideButton(hide)),
         seen.asked && ask(seen.asked),
       ),
-      rows && list.stride && part(rows.length),
+      rows?.length > 0 && list.stride && part(rows.length),
       rows ? table(list, rows, may ? press : null) : !seen.fault && nothing(),
       rows && list.stride && hasMore(rows.length) && moreButton(),
     ];

@@ -2,7 +2,7 @@
 // jobs that failed for good, tenants, keys.
 import { get, post, send } from "./api.js";
 import { h } from "./dom.js";
-import { ago, bytes, count, counted, either, foreign, length, money, moneyInColumn, quoted, visible } from "./format.js";
+import { ago, bytes, count, counted, date, either, foreign, length, money, moneyInColumn, quoted, visible } from "./format.js";
 import { isUp, oldest, stateOfQueue } from "./health.js";
 import { openList } from "./list_view.js";
 import { now } from "./time.js";
@@ -13,7 +13,10 @@ export function open(place, me) {
   return openList(list, place, me.scopes.includes(list.scope ?? "operate"));
 }
 
+// Browsers take "." and ".." out of an address, however they are written.
 function at(...parts) {
+  const dots = parts.find((part) => part === "." || part === "..");
+  if (dots) throw new Error(t("A browser cannot ask for the name {}: use the command quern.", quoted(dots)));
   return `/v1/${parts.map(encodeURIComponent).join("/")}`;
 }
 
@@ -28,7 +31,7 @@ function job(id) {
 // 0: never.
 function ahead(ms, never) {
   if (ms === undefined) return ms;
-  return ms ? h("time", { datetime: new Date(ms).toISOString() }, t("in {}", length(Math.max(ms - now(), 0)))) : never;
+  return ms ? h("time", { datetime: new Date(ms).toISOString(), title: date(ms) }, t("in {}", length(Math.max(ms - now(), 0)))) : never;
 }
 
 // 0: there is no limit.
@@ -53,7 +56,7 @@ const queues = {
     ["For a budget", (queue) => count(queue.held_by_budget), "number"],
     ["For an endpoint", (queue) => count(queue.held_by_endpoint), "number"],
     ["Failed for good", (queue) => count(queue.dead), "number"],
-    ["Tenants", (queue) => count(queue.tenants), "number"],
+    ["Tenants that wait in line", (queue) => limit(queue.tenants), "number"],
     ["Most waiting", (queue) => limit(queue.max_depth), "number"],
     ["Most of a tenant", (queue) => limit(queue.tenant_running), "number"],
   ],
@@ -287,7 +290,7 @@ const dead = {
     ["Ended", (one) => ago(one.finished_at)],
   ],
   actions: [
-    { name: "Run again", run: (one) => post(at("dead", one.id, "requeue")).then(() => null) },
+    { name: "Run again", run: (one) => post(at("dead", one.id, "requeue")).then(() => [t("It is queued again:"), " ", job(one.id)]) },
     { name: "Remove", ask: (one) => t("Remove all that is kept of {}?", quoted(one.id)), run: (one) => send("DELETE", at("dead", one.id)).then(() => null) },
   ],
 };
@@ -375,12 +378,12 @@ const keys = {
     { name: "Remove", ask: (key) => t("Remove {}? It ends at once.", quoted(key.key)), run: (key) => send("DELETE", at("keys", key.key)).then(() => null) },
   ],
   form: () => [
-    field("tenant", "Tenant", { required: true }),
-    field("name", "Name", {}),
+    field("tenant", "Tenant", { required: true, value: "", of: made }),
+    field("name", "Name", { value: "", of: made }),
     field("scopes", "Scopes", { value: "submit read" }),
     h("button", {}, t("Make a key")),
   ],
-  submit: ({ tenant, name, scopes }) => post("/v1/keys", { tenant, scopes, ...(name && { name }) }).then(secret),
+  submit: ({ tenant, name, scopes }) => post("/v1/keys", { tenant, scopes, ...(name && { name }) }).then(madeOne),
 };
 
 function field(name, label, props) {
@@ -393,6 +396,13 @@ function choice(name, label, options) {
   // With keys: what is chosen stays when another option comes before it.
   const shown = options.map(([value, text]) => h("option", { key: value, value }, text));
   return h("div", { key: name }, h("label", { for: id }, t(label)), h("select", { id, name, required: true }, shown));
+}
+
+let made = 0; // keys: the form is empty for each, so pressing twice does not make two
+
+function madeOne(key) {
+  made++;
+  return secret(key);
 }
 
 // The answer alone has it.

@@ -8,10 +8,10 @@
 // It calls place.changed() when it has something new to show. place.path are the parts of the address
 // behind "#/", place.query its filters; place.go({...}) changes the filters, and the focus stays;
 // place.isBack: somebody has come back to it by the browser's history.
-import { get, later, post } from "./api.js";
+import { get, later, post, whenUnknown } from "./api.js";
 import { forgetActs, isActing, showActs } from "./bulk.js";
 import { h, render } from "./dom.js";
-import { fault, foreign, zone } from "./format.js";
+import { fault, foreign, quoted, zone } from "./format.js";
 import { choose, language, languages, load, t } from "./words.js";
 
 const RETRY_MS = 2000;
@@ -77,12 +77,13 @@ async function open(hasFocus = false) {
   forgetActs();
   const at = place(scrolls.enter());
   let name = at.path[0];
+  const isNone = me && !Object.hasOwn(VIEWS, name);
   if (!me) name = "sign-in";
   else if (name === "" && !may("operate")) name = "jobs";
   const found = Object.hasOwn(VIEWS, name) ? VIEWS[name] : VIEWS[""];
   shown = found.of ?? name;
-  if (found.scope && !may(found.scope)) {
-    failure = t("This view needs a key of the scope {}.", found.scope);
+  if (isNone || (found.scope && !may(found.scope))) {
+    failure = isNone ? t("There is no view {}.", quoted(name)) : t("This view needs a key of the scope {}.", found.scope);
     view = null;
     draw();
     return;
@@ -267,8 +268,30 @@ function changeTheme(event) {
 // --- who looks at it
 
 function signedIn(who) {
+  if (before && before.tenant !== who.tenant) {
+    sessionStorage.clear(); // what another tenant has typed
+    location.reload(); // and has seen
+    return;
+  }
   me = who;
   open();
+}
+
+// The key was removed, or has ended: the sign-in form comes in the view's place. An answer may be late, and of an
+// earlier key: so the gateway is asked.
+let isAsking = false;
+let before = null; // who it was
+
+async function lost() {
+  if (!me || isAsking) return;
+  isAsking = true;
+  const status = await get("/v1/me").then(() => 200, (error) => error.status);
+  isAsking = false;
+  if (status !== 401) return;
+  before = me;
+  me = null;
+  open();
+  failure = t("Your key was removed, or has ended. Sign in with another one to go on.");
 }
 
 async function signOut() {
@@ -293,6 +316,7 @@ async function start() {
       return;
     }
   }
+  whenUnknown(lost);
   addEventListener("hashchange", () => open());
   addEventListener("beforeunload", (event) => isActing() && event.preventDefault());
   await open();

@@ -27,7 +27,7 @@ function drawn(tokens, text, picture) {
   }
 }
 
-function plain(text, more = "") {
+export function plain(text, more = "") {
   return h("div", { class: `text${more}` }, long(text, "text"));
 }
 

@@ -5,7 +5,7 @@
 // which has a policy of its own and no right to run scripts.
 //
 // With scripts: a page of the gateway, of another origin. No policy keeps its scripts from sending what they see:
-// RTCPeerConnection goes by none.
+// RTCPeerConnection goes by none. Nor does any keep them from taking the focus: steps.js shows the frame alone.
 import { address } from "./api.js";
 import { h } from "./dom.js";
 import { visible } from "./format.js";

@@ -17,7 +17,7 @@ export function open(place, me, signedIn) {
     try {
       signedIn(await post("/v1/sign-in", { key }));
     } catch (error) {
-      refusal = error.message;
+      refusal = error.status === 401 ? t("The gateway knows no such key: it may have been removed, or have ended.") : error.message;
     }
     busy = false;
     place.changed();

@@ -4,17 +4,18 @@
 // shown: what the view keeps: { path, of the job; frame(name), setFrame(name, kind): how a part that may
 // run is shown; data(name): the JSON of a part, undefined: not yet, null: it cannot be read;
 // isGone(name), setGone(name), gone: of
-// pictures that are not kept any more, and how many they are; branch(turn): a link, or nothing }
+// pictures that are not kept any more, and how many they are; branch(turn): a link, or nothing;
+// isPlain: without colours and forms }
 import { address } from "./api.js";
 import { isChart, readChart } from "./chart_data.js";
-import { coloured } from "./code.js";
+import { coloured, colours } from "./code.js";
 import { isCut } from "./conversation.js";
 import { dataChart } from "./data_chart.js";
 import { h } from "./dom.js";
 import { bytes, clock, count, date, foreign, length, money, visible } from "./format.js";
 import { textOf } from "./kept.js";
 import { long, longParts } from "./long.js";
-import { grown, markdown } from "./markdown.js";
+import { grown, markdown, plain } from "./markdown.js";
 import { pageFrame } from "./page_frame.js";
 import { language, t } from "./words.js";
 
@@ -31,7 +32,51 @@ export function askedOf({ facts, body }) {
 // files: that were given with it.
 export function drawAsked(text, files = []) {
   if (!text && files.length === 0) return null;
-  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, t("Question")), foreign(text), files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0)))));
+  return h("article", { class: "asked", key: "asked" }, h("p", { class: "by" }, text ? t("Question") : t("Files")), foreign(text), drawGiven(files));
+}
+
+function drawGiven(files) {
+  return files.length > 0 && h("ul", { class: "files" }, files.map((file) => h("li", { key: file.name }, foreign(file.name), " ", bytes(file.bytes ?? 0))));
+}
+
+// Of all steps that are shown. One text alone can have eighty thousand.
+const MOST_ELEMENTS = 50_000;
+
+// What had no room: by step, { text, size }.
+const large = new WeakMap();
+
+// The last ones have their colours and forms; of those before, what has no room is plain.
+export function drawAll(steps, shown) {
+  let left = MOST_ELEMENTS;
+  const drawn = steps.toReversed().map((step) => {
+    const one = drawWithin(step, shown, left);
+    left = Math.max(left - sizeOf(one), 0);
+    return one;
+  });
+  return drawn.reverse();
+}
+
+function drawWithin(step, shown, room) {
+  const text = step.code ?? step.text;
+  const before = large.get(step);
+  const isKnown = before !== undefined && before.text === text && before.size > room;
+  const one = isKnown ? null : draw(step, shown);
+  const size = sizeOf(one);
+  if (!isKnown && size <= room) return one;
+  if (!isKnown) {
+    large.set(step, { text, size });
+    described.delete(step);
+  }
+  return draw(step, { ...shown, isPlain: true });
+}
+
+const sizes = new WeakMap();
+
+// Elements of a description.
+function sizeOf(one) {
+  if (one === null || typeof one !== "object") return 0;
+  if (!sizes.has(one)) sizes.set(one, one.children.reduce((all, child) => all + sizeOf(child), 1));
+  return sizes.get(one);
 }
 
 const DRAWS = { turn: drawTurn, call: drawCall, note: drawNote, asked: drawSaid, made: drawMade };
@@ -61,7 +106,7 @@ function said(step, shown) {
 
 // What was said before, and by the system.
 function drawSaid(step) {
-  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key));
+  if (step.role === "user") return h("article", { key: step.key, class: "asked" }, h("p", { class: "by" }, t("Question")), long(step.text, step.key), drawGiven(step.files ?? []));
   return h("details", { key: step.key }, h("summary", {}, foreign(step.role ?? "")), h("pre", { class: "text" }, long(step.text, step.key)));
 }
 
@@ -72,17 +117,17 @@ function drawMade(step, shown) {
 
 // A line along the whole of it is of the page: no text can draw one beside itself.
 function drawTurn(step, shown) {
-  if (!step.text && !step.reasoning && !step.usage) return null;
-  const { branch } = shown;
+  const branch = step.isWhole && shown.branch(step.turn);
+  if (!step.text && !step.reasoning && !step.usage && !branch) return null;
   return h(
     "article",
     { key: step.key, class: "turn" },
     h("p", { class: "by" }, t("Model")),
     step.reasoning && h("details", {}, h("summary", {}, t("Reasoning")), h("pre", { class: "text" }, long(step.reasoning, `${step.key}-reasoning`))),
-    step.text && once(step, step.text, () => said(step, shown), shown.gone),
+    step.text && (shown.isPlain ? plain(step.text) : once(step, step.text, () => said(step, shown), shown.gone)),
     cutNote(step),
     step.usage && h("p", { class: "note" }, used(step.usage)),
-    step.isWhole && branch(step.turn),
+    branch,
   );
 }
 
@@ -102,7 +147,7 @@ function drawCall(step, shown) {
     "article",
     { key: step.key, class: "call" },
     h("header", {}, h("strong", {}, foreign(step.tool ?? "")), " ", step.at && [h("time", { datetime: new Date(step.at).toISOString(), title: date(step.at) }, clock(step.at)), " "], took(step), " ", step.status && step.status !== "ok" && h("span", { class: "state failed" }, t(step.status))),
-    step.code && h("pre", { class: "code" }, once(step, step.code, () => coloured(step.code))),
+    step.code && h("pre", { class: "code" }, shown.isPlain ? colours(step.code, null, true) : once(step, step.code, () => coloured(step.code))),
     step.text && h("pre", { class: "code" }, long(step.text, step.key)),
     cutNote(step),
     output.length > 0 && h("pre", { class: "output" }, once(output.at(-1), output.at(-1).text, () => ({ description: longParts(output, step.key), isOver: true }))),
@@ -154,16 +199,31 @@ function drawChart(part, { data }) {
 
 function drawPage(part, { path, frame, setFrame }) {
   const kind = frame(part.name);
-  const button = (one, name) => h("button", { type: "button", "aria-pressed": String(kind === one), onclick: () => setFrame(part.name, one) }, t(name));
+  const src = `${path}/images/${encodeURIComponent(part.name)}`;
+  const button = (one, name, more) => h("button", { type: "button", onclick: () => setFrame(part.name, one), ...more }, t(name));
   return h(
     "div",
     { class: "page", key: part.name },
-    h("p", { class: "bar" }, button("plain", "Show the page"), button("scripts", "Show it with scripts"), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts."))),
-    kind && pageFrame(`${path}/images/${encodeURIComponent(part.name)}`, kind),
+    h("p", { class: "bar" }, button("plain", "Show the page", { "aria-pressed": String(kind === "plain") }), button("scripts", "Show it with scripts", { "aria-haspopup": "dialog" }), h("span", { class: "note" }, t("Its scripts can send what they see to other hosts: it is shown alone, over the page."))),
+    kind === "plain" && pageFrame(src, kind),
+    kind === "scripts" && alone(pageFrame(src, kind), () => setFrame(part.name, kind)),
+  );
+}
+
+// Scripts in a frame can take the focus at any time, and with it what somebody types, and can scroll the page: so
+// nothing of the page can be typed into or pressed until the frame is closed.
+function alone(frame, close) {
+  const leave = (event) => event.target.closest("dialog").close();
+  return h(
+    "dialog",
+    { key: "alone", class: "alone", "aria-label": t("What the code shows"), onclose: close, shown: (node) => node.showModal() },
+    h("p", { class: "bar" }, h("button", { type: "button", onclick: leave }, t("Close")), h("span", { class: "note" }, t("What is typed here, its scripts see."))),
+    frame,
   );
 }
 
 function drawNote(step) {
+  if (step.isEarlier && step.type === "gap") return h("p", { key: step.key, class: "note" }, t("It was run again: events of its earlier attempts are not kept."));
   if (step.type === "gap") return h("p", { key: step.key, class: "note" }, t("Events {} to {} are not kept any more.", count(step.data.from), count(step.data.to)));
   return h("p", { key: step.key, class: "note" }, `${clock(step.at)} `, foreign(step.type), step.data.error?.message && [": ", foreign(step.data.error.message)]);
 }
