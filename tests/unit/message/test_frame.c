@@ -91,7 +91,7 @@ static void test_a_frame_that_fails_leaves_nothing(void **state)
     len = out.len;
     assert_false(frame_encode(&schema_frame, &bad, &out, &err));
     assert_string_equal(err.code, "bad_field");
-    assert_string_equal(err.text, "type is 99, must be 0 to 23");
+    assert_string_equal(err.text, "type is 99, must be 0 to 24");
     assert_int_equal(out.len, len);
 
     good.data = VIEW("more than sixty-four bytes, more than sixty-four bytes,"
