@@ -21,7 +21,7 @@ struct depths {
 };
 
 struct worker_counts {
-    double up, draining, silent;
+    double up, waiting, draining, silent;
     double busy, free; /* slots */
 };
 
@@ -128,10 +128,12 @@ static struct worker_counts count_workers(const struct quern_workers *workers)
 
         if (worker->seen_at == 0)
             continue;
+        bool waits = !leaves && *worker->executor_away;
         counts.draining += leaves;
-        counts.up += !leaves;
+        counts.waiting += waits;
+        counts.up += !leaves && !waits;
         counts.busy += (double)worker->running;
-        if (!leaves && worker->slots > worker->running)
+        if (!leaves && !waits && worker->slots > worker->running)
             counts.free += (double)(worker->slots - worker->running);
     }
     return counts;
@@ -210,8 +212,10 @@ static void write_state(struct buf *out, const char *name, const char *state,
 static void write_workers(struct buf *out, struct worker_counts counts)
 {
     metrics_write_head(out, "workers", METRIC_GAUGE,
-                       "Consumers. silent: gone without leave, within a day.");
+                       "Consumers. no_executor: it is away; silent: gone "
+                       "without leave, within a day.");
     write_state(out, "workers", "up", counts.up);
+    write_state(out, "workers", "no_executor", counts.waiting);
     write_state(out, "workers", "draining", counts.draining);
     write_state(out, "workers", "silent", counts.silent);
     metrics_write_head(out, "worker_slots", METRIC_GAUGE,

@@ -132,6 +132,18 @@ def test_workers_are_up_or_drain_or_have_fallen_silent(stack):
     assert counts() == [2, 0, 0]
 
 
+def test_a_worker_without_its_executor_is_not_up(stack):
+    stack.consumer(name="waits", slots=4, executor="/nowhere/socket")
+    found = [("up", 0), ("no_executor", 1), ("draining", 0), ("silent", 0)]
+
+    def counts():
+        numbers = fleet(stack)
+        return [(state, numbers["workers", state]) for state, _ in found]
+
+    wait_until(lambda: counts() == found, what="its report")
+    assert fleet(stack)["worker_slots", "free"] == 0
+
+
 def test_partitions_are_added_up():
     with Stack(executor=False, lease="900ms", partitions=4) as stack:
         quern = Command(stack.redis.url, stack.folder)
