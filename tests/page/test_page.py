@@ -129,7 +129,7 @@ def test_a_job_is_found_by_its_model_and_its_metadata(tab, gateway, stack):
     tab.see("No jobs.")
     metadata.fill("order")
     tab.page.keyboard.press("Enter")
-    tab.see('metadata is "order", must be KEY=VALUE')
+    tab.see("Metadata is found as key=value, as in order=A-1042.")
     metadata.fill("order=7")
     tab.page.keyboard.press("Enter")
     tab.see(short(job))
@@ -161,6 +161,7 @@ def test_charts_are_drawn_from_their_data(tab, gateway, stack):
     tab.see("<eight>")
     tab.see("<surface>")  # what cannot be drawn is its text
     charts = tab.page.locator("figure.data")
+    charts.nth(1).wait_for()
     assert charts.count() == 2
     assert charts.nth(0).locator("polyline").count() == 2
     assert charts.nth(0).locator(".legend").inner_text().split("\n") == ["<b>one</b>", "two"]
@@ -428,7 +429,7 @@ def test_more_jobs_are_asked_for_again(tab, stack):
     [
         ("job/%", "There is no job “%”"),
         ("jobs?since=yesterday", "since"),
-        ("constructor", "Jobs that ended"),
+        ("constructor", "There is no view “constructor”"),
         ("?span=constructor", "Jobs that ended"),
     ],
 )
