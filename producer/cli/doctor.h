@@ -144,6 +144,7 @@ void check_certificates(struct doctor *doctor); /* doctor_files.c */
 void check_disk(struct doctor *doctor);         /* doctor_system.c */
 void check_limits(struct doctor *doctor);       /* doctor_system.c */
 void check_unit(struct doctor *doctor);         /* doctor_system.c */
+void check_services(struct doctor *doctor);     /* doctor_system.c */
 
 /* doctor_host.c: the program beside this one, else its name, for PATH. */
 void doctor_program(const char *name, char *path, size_t size);

@@ -224,6 +224,41 @@ static bool read_grace(uint64_t *ms)
     return true;
 }
 
+/* A line of list-units: name, load, active, sub, description. */
+static void find_service(struct doctor *doctor, char *line)
+{
+    char remedy[QUERN_NAME + 64], *rest = NULL;
+    const char *name = strtok_r(line, " ", &rest);
+    bool has_failed = rest && strstr(rest, " failed ");
+
+    if (!name || strncmp(name, "quern-", 6) != 0)
+        return;
+    snprintf(remedy, sizeof(remedy), "systemctl status %.100s says why", name);
+    find(doctor, WARNING, "services", remedy,
+         has_failed ? "%.100s has failed, and is not started again"
+                    : "%.100s ends again and again, and is restarted",
+         name);
+}
+
+/* Of this host, whatever the fleet does. */
+void check_services(struct doctor *doctor)
+{
+    CLEANUP(close_fd) int fd = memfd_create("services", MFD_CLOEXEC);
+    char program[] = "systemctl", list[] = "list-units", plain[] = "--plain";
+    char no_legend[] = "--no-legend", pattern[] = "quern-*";
+    char state[] = "--state=failed,auto-restart";
+    char *const argv[] = {
+        program, list, plain, no_legend, state, pattern, NULL
+    };
+    char text[8192], *rest = text, *line;
+
+    if (doctor_spawn(argv, fd) != 0)
+        return;
+    doctor_read_end(fd, text, sizeof(text));
+    while ((line = strsep(&rest, "\n")))
+        find_service(doctor, line);
+}
+
 void check_unit(struct doctor *doctor)
 {
     static const struct amount_range range = { AMOUNT_TIME, 0, 0 };

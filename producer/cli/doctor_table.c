@@ -56,6 +56,8 @@ const struct doctor_check doctor_checks[] = {
       "does a certificate end within 14 days" },
     { "disk", PART_HOST, check_disk, "is a disk full, or nearly" },
     { "limits", PART_HOST, check_limits, "may the programs open enough files" },
+    { "services", PART_HOST, check_services,
+      "has a service of this host failed" },
     { "units", PART_HOST, check_unit,
       "does systemd give a consumer the time to drain" },
 };

@@ -507,6 +507,16 @@ def less_grace_than_drain(world):
     yield called(PATH=path, **world.settings(consumer_conf="QUERN_DRAIN=2m\n"))
 
 
+@fault("services", "quern-gateway.service has failed", "systemctl status quern-gateway.service")
+def a_service_that_has_failed(world):
+    """As in less_grace_than_drain()."""
+    said = world.folder / "systemctl"
+    said.write_text("#!/bin/sh\n[ $1 != list-units ] || echo 'quern-gateway.service loaded failed"
+                    " failed quern gateway'\n")
+    said.chmod(0o755)
+    yield called(PATH=f"{world.folder}:{os.environ['PATH']}")
+
+
 @fault("settings", 'there is no setting "QUERN_LEESE"; did you mean QUERN_LEASE?', "correct")
 def a_setting_that_nobody_knows(world):
     text = "# of all consumers\nQUERN_QUEUES=default\nQUERN_LEESE=30s\n"
