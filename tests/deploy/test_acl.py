@@ -894,6 +894,12 @@ CANNOT = {
         "manage Redis": SETTINGS,
         "see other keys": OTHER_KEYS,
     },
+    "gateway": {
+        "run jobs": LIFE,
+        "manage Redis": SETTINGS,
+        "see other keys": OTHER_KEYS,
+        "read the secrets of webhooks": HOOK_SECRETS,
+    },
     "dashboard": {
         "read jobs, sessions, results or files": [
             *READ["jobs"],
