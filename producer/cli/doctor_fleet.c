@@ -5,22 +5,9 @@
 #include <string.h>
 
 #include "producer/cli/doctor.h"
+#include "producer/numbers/fleet_numbers.h"
 
 /* --- queues --------------------------------------------------------------- */
-
-static bool doctor_has_word(const char *words, const char *word)
-{
-    size_t len = strlen(word);
-
-    while (*words) {
-        size_t there = strcspn(words, ", ");
-
-        if (there == len && strncmp(words, word, len) == 0)
-            return true;
-        words += there + strspn(words + there, ", ");
-    }
-    return false;
-}
 
 /* The consumers that name a queue among theirs. */
 struct serving_counts {
@@ -37,7 +24,7 @@ static struct serving_counts count_serving(const struct quern_workers *workers,
     for (size_t i = 0; i < workers->count; i++) {
         const struct quern_worker *worker = &workers->items[i];
 
-        if (worker->seen_at == 0 || !doctor_has_word(worker->queues, queue))
+        if (worker->seen_at == 0 || !fleet_serves(worker, queue))
             continue;
         if (worker->draining || strcmp(worker->mode, "serving") != 0)
             all.leaving++;
@@ -99,8 +86,7 @@ static uint64_t count_room(const struct quern_workers *workers,
 
         if (worker->seen_at > 0 && !worker->draining &&
             strcmp(worker->mode, "serving") == 0 && !*worker->executor_away &&
-            doctor_has_word(worker->queues, queue) &&
-            worker->slots > worker->running)
+            fleet_serves(worker, queue) && worker->slots > worker->running)
             room += worker->slots - worker->running;
     }
     return room;

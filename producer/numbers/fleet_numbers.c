@@ -27,16 +27,17 @@ struct worker_counts {
 
 /* --------------------------------------------------------------- choosing */
 
-static bool has_word(const char *words, const char *word)
+bool fleet_serves(const struct quern_worker *worker, const char *queue)
 {
-    size_t len = strlen(word);
+    const char *names = worker->queues;
+    size_t len = strlen(queue);
 
-    while (*words) {
-        size_t there = strcspn(words, ", ");
+    while (*names) {
+        size_t there = strcspn(names, ", ");
 
-        if (there == len && strncmp(words, word, len) == 0)
+        if (there == len && strncmp(names, queue, len) == 0)
             return true;
-        words += there + strspn(words + there, ", ");
+        names += there + strspn(names + there, ", ");
     }
     return false;
 }
@@ -45,7 +46,7 @@ static bool is_set_up(const struct quern_queue *queue,
                       const struct quern_workers *workers)
 {
     for (size_t i = 0; i < workers->count; i++)
-        if (has_word(workers->items[i].queues, queue->name))
+        if (fleet_serves(&workers->items[i], queue->name))
             return true;
     return strcmp(queue->name, "default") == 0 || queue->paused ||
            queue->max_depth || queue->tenant_depth || queue->tenant_running ||

@@ -18,6 +18,9 @@ enum { FLEET_QUEUES = 64 };
  * wait; of a paused queue none of these starts. */
 uint64_t fleet_wanted(const struct quern_queue *queue);
 
+/* Whether the queue is among those that it names. */
+bool fleet_serves(const struct quern_worker *worker, const char *queue);
+
 struct fleet_numbers {
     struct buf gauges; /* as text; empty: Redis could not be asked */
     uint64_t errors;   /* of all times: it could not be asked */
